@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -108,11 +109,24 @@ class Guard:
         offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
         return Started(self.flow(offer.body, target, recall=offer.named), target, offer.rounds)
 
-    def flow(self, request: Any, target: RequestTarget, *, recall: bool = True) -> Flow:
+    def start_parsed(
+        self, body: dict[str, Any], url: str, headers: Mapping[str, str], target: RequestTarget
+    ) -> Started:
+        """``start`` for a body that is no bytes yet, and whose stream nobody rewrites."""
+        if self._recalls is None:
+            return Started(self.flow(body, target), target)
+        data = json.dumps(body).encode()
+        offer = self._recalls.offer(data, url, headers, target, streams=False)
+        sent = body if offer.body is data else json.loads(offer.body)
+        return Started(self.flow(sent, target, recall=offer.named), target, offer.rounds)
+
+    def flow(self, request: Any, target: RequestTarget, *, recall: bool | None = None) -> Flow:
         """The retry flow of one request to ``target``.  ``recall``: whether notes may name the
-        tool, if the session's do."""
+        tool, if the session's do; None: if the request offers it."""
         keywords: FitKeywords = {"format": target.fitted_as}
-        if not recall:
+        if recall is None and self._recalls is not None:
+            recall = self._recalls.is_offered(request)
+        if recall is False:
             keywords["recall"] = False
         if target.model:
             keywords["model"] = target.model

@@ -32,13 +32,26 @@ def copy_of(module: Any, request: Any, url: Any, headers: Any, body: bytes) -> A
 
 def rewritten(module: Any, response: Any, stream: Any) -> Any:
     """``response`` with a stream of other bytes, which are not encoded."""
-    dropped = (*_DROPPED, "content-encoding")
-    headers = [
-        (k, v) for k, v in response.headers.raw if k.decode("latin-1").lower() not in dropped
-    ]
+    headers = _of_plain_body(response)
     return module.Response(
         response.status_code, headers=headers, stream=stream, extensions=response.extensions
     )
+
+
+def rewritten_whole(module: Any, response: Any, content: bytes) -> Any:
+    """``response``, which was read, with other bytes."""
+    copy = module.Response(
+        response.status_code, headers=_of_plain_body(response), content=content,
+        request=response.request, extensions=response.extensions,
+    )  # fmt: skip
+    copy.elapsed = response.elapsed
+    return copy
+
+
+def _of_plain_body(response: Any) -> list[tuple[bytes, bytes]]:
+    """The response's headers without those that describe its body."""
+    dropped = (*_DROPPED, "content-encoding")
+    return [(k, v) for k, v in response.headers.raw if k.decode("latin-1").lower() not in dropped]
 
 
 def with_stream(module: Any, response: Any, stream: Any) -> Any:

@@ -1,14 +1,15 @@
 """A middleware for Anthropic's SDK, for clients that sign their requests (Bedrock, Vertex).
 
 It runs before the request is signed, and at each attempt of the SDK's own retries.  It does not see
-errors inside a stream that began with status 200.
+errors inside a stream that began with status 200, and offers no recall tool in streams.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of, run_flow, run_flow_async
 from trimtab.errors import MissingExtra
@@ -39,8 +40,8 @@ def anthropic_middleware(
         guard = shared
 
         def handle(self, request: Any, call_next: Any) -> Any:
-            flow = _flow(shared, request)
-            if flow is None:
+            started = _start(shared, request)
+            if started is None:
                 return call_next(request)
 
             def attempt(body: Any) -> Any:
@@ -48,12 +49,22 @@ def anthropic_middleware(
                 data = response.http_response.read() if _is_read(response, request) else None
                 return _reply(response, data), response
 
-            response, done = run_flow(flow, attempt, lambda answer: answer.http_response.close())
-            return _marked(response, done)
+            def send(flow: Flow) -> Any:
+                return run_flow(flow, attempt, lambda answer: answer.http_response.close())
+
+            response, done = send(started.flow)
+            if started.rounds is None or not done.accepted:
+                return _marked(response, done)
+            from trimtab.clients.middleware_rounds import Rounds
+
+            rounds = Rounds(started.rounds, response)
+            for body in rounds:
+                rounds.answered(*send(_round_flow(shared, body, started.target)))
+            return _marked(rounds.joined(), done)
 
         async def handle_async(self, request: Any, call_next: Any) -> Any:
-            flow = _flow(shared, request)
-            if flow is None:
+            started = _start(shared, request)
+            if started is None:
                 return await call_next(request)
 
             async def attempt(body: Any) -> Any:
@@ -61,15 +72,25 @@ def anthropic_middleware(
                 data = await response.http_response.aread() if _is_read(response, request) else None
                 return _reply(response, data), response
 
-            response, done = await run_flow_async(
-                flow, attempt, lambda answer: answer.http_response.aclose()
-            )
-            return _marked(response, done)
+            async def send(flow: Flow) -> Any:
+                return await run_flow_async(
+                    flow, attempt, lambda answer: answer.http_response.aclose()
+                )
+
+            response, done = await send(started.flow)
+            if started.rounds is None or not done.accepted:
+                return _marked(response, done)
+            from trimtab.clients.middleware_rounds import Rounds
+
+            rounds = Rounds(started.rounds, response)
+            for body in rounds:
+                rounds.answered(*await send(_round_flow(shared, body, started.target)))
+            return _marked(rounds.joined(), done)
 
     return AnthropicMiddleware()
 
 
-def _flow(guard: Guard, request: Any) -> Flow | None:
+def _start(guard: Guard, request: Any) -> Started | None:
     body = request.json
     path = str(request.url).partition("?")[0].rstrip("/")
     if request.method.lower() != "post" or not path.endswith("/messages"):
@@ -79,7 +100,12 @@ def _flow(guard: Guard, request: Any) -> Flow | None:
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         return None
     key = key_for("anthropic", str(body.get("model") or ""))
-    return guard.flow(body, RequestTarget("anthropic", key, None, bool(body.get("stream"))))
+    target = RequestTarget("anthropic", key, None, bool(body.get("stream")))
+    return guard.start_parsed(body, str(request.url), request.headers, target)
+
+
+def _round_flow(guard: Guard, body: bytes, target: RequestTarget) -> Flow:
+    return guard.flow(json.loads(body), target, recall=True)
 
 
 def _with_body(request: Any, body: Any) -> Any:

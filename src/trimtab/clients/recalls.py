@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trimtab.clients.request_target import RequestTarget
 from trimtab.errors import TrimtabError
@@ -49,10 +50,22 @@ class Recalls:
         named = f'"{NAME}"'.encode() in body  # the caller may have such a tool, and answer it
         if not why_not:
             body, rounds, why_not = self._with_tool(body, target)
-        if why_not not in ("", OWN, INTERNAL) and why_not not in self._told:
+        if why_not not in ("", OWN, INTERNAL):
+            self._tell(why_not)
+        return ToolOffer(body, rounds, named or rounds is not None)
+
+    def is_offered(self, request: Any) -> bool:
+        """Whether a request whose calls we don't answer has such a tool of the caller's."""
+        tools = request.get("tools") if isinstance(request, Mapping) else None
+        offered = f'"{NAME}"' in json.dumps(tools, default=str)
+        if not offered:
+            self._tell("this door does not answer its calls")
+        return offered
+
+    def _tell(self, why_not: str) -> None:
+        if why_not not in self._told:
             self._told.add(why_not)
             logger().warning("a request does not get the recall tool: %s", why_not)
-        return ToolOffer(body, rounds, named or rounds is not None)
 
     def _with_tool(
         self, body: bytes, target: RequestTarget

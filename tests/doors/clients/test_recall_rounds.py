@@ -19,10 +19,12 @@ import sdk_clients
 from google import genai
 from google.genai import errors as genai_errors
 from google.genai import types
+from mistralai.client import Mistral
 from recalled_files import EVERY, file
 from sdk_clients import PROMPT, Bedrock
 
 import trimtab
+from trimtab.clients.request_target import RequestTarget
 from trimtab.testing import Answer, Call, Refuse, StrictProvider
 
 RAISED = (
@@ -438,3 +440,90 @@ def test_an_answer_that_the_provider_keeps_is_continued_behind_its_hidden_rounds
         assert ask(input="Sure?", previous_response_id=first.id).output_text == "Yes."
         assert {record.status for record in provider.requests} == {200}
         assert provider.requests[2].tokens > provider.requests[1].tokens
+
+
+def bedrock_of_anthropic(provider, sync, **more):
+    kind = anthropic.AnthropicBedrock if sync else anthropic.AsyncAnthropicBedrock
+    made = kind(base_url=provider.url, aws_region="us-east-1", aws_access_key="x",
+                aws_secret_key="x", max_retries=0)  # fmt: skip
+    return trimtab.wrap(made, recall=True, **more)
+
+
+GIVEN = {"model": "anthropic.claude-opus-5-5-v1:0", "max_tokens": 500, "messages": HI}
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_anthropic_s_client_that_signs_answers_the_tool_in_whole_answers(sync, caplog):
+    with StrictProvider([Answer("Let me look.", [RECALL]), "Found.", "OK"]) as provider:
+        client = bedrock_of_anthropic(provider, sync)
+        if sync:
+            answer = client.messages.create(**GIVEN)
+            list(client.messages.create(**GIVEN, stream=True))
+        else:
+
+            async def both():
+                answer = await client.messages.create(**GIVEN)
+                async for _ in await client.messages.create(**GIVEN, stream=True):
+                    pass
+                return answer
+
+            answer = asyncio.run(both())
+        assert [block.text for block in answer.content] == ["Let me look.", "\n\nFound."]
+        assert [declared(record) for record in provider.requests] == [1, 1, 0]
+        prompt = sum(record.tokens for record in provider.requests[:2])
+        assert answer.usage.input_tokens == prompt
+    assert "streams of anthropic are not rewritten here" in caplog.text
+
+
+def test_a_refusal_of_a_later_round_is_raised_by_the_client_that_signs_too():
+    refusal = Refuse("rate", status=429, retry_after=0)
+    with StrictProvider([Answer("Let me look.", [RECALL]), refusal]) as provider:
+        with pytest.raises(anthropic.RateLimitError):
+            bedrock_of_anthropic(provider, sync=True).messages.create(**GIVEN)
+        assert len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_mistral_s_client_answers_the_tool(sync, stream):
+    given = {"model": "mistral-large", "messages": HI}
+    with StrictProvider([Answer("Let me look.", [RECALL]), "Found."]) as provider:
+        client = trimtab.wrap(Mistral(api_key="x", server_url=provider.url), recall=True)
+        chat = client.chat
+
+        async def text():
+            if not stream:
+                answer = await chat.complete_async(**given)
+                return answer.choices[0].message.content
+            events = await chat.stream_async(**given)
+            return "".join([e.data.choices[0].delta.content or "" async for e in events])
+
+        if not sync:
+            said = asyncio.run(text())
+        elif stream:
+            said = "".join(e.data.choices[0].delta.content or "" for e in chat.stream(**given))
+        else:
+            said = chat.complete(**given).choices[0].message.content
+        assert said == "Let me look.\n\nFound."
+        assert len(provider.requests) == 2
+
+
+def test_a_door_that_cannot_answer_the_tool_names_it_nowhere():
+    """LiteLLM's functions: notes would name a tool that nobody offers."""
+    long = [{"role": "user", "content": "Read."}]
+    for number in range(8):
+        function = {"name": "read", "arguments": "{}"}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        long += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": file(number)},
+        ]
+    guard = trimtab.clients.Guard(window=WINDOW, recall=True)
+    target = RequestTarget("openai-chat", "k")
+    for tool, names in ((NAMED["function"], False), ({"name": "recall"}, True)):
+        tools = [{"type": "function", "function": {**tool, "parameters": READ}}]
+        body = {"model": "gpt-5.1", "messages": long, "tools": tools}
+        sent = next(guard.flow(body, target)).request
+        assert sent != body
+        assert bool(MARK.findall(json.dumps(sent))) is names
+        guard = trimtab.clients.Guard(window=WINDOW, recall=True)
