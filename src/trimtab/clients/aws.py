@@ -116,7 +116,7 @@ class _BotocoreCall:
 
     def _next_flow(self, body: bytes) -> bytes:
         assert self.target is not None
-        self.flow = self.guard.flow(body, self.target, recall=True)
+        self.flow = self.guard.round_flow(body, self.target)
         first: bytes = next(self.flow).request
         return first
 

@@ -143,6 +143,11 @@ class Guard:
             stats=self.stats,
         )
 
+    def round_flow(self, body: Any, target: RequestTarget) -> Flow:
+        """The retry flow of a later round, which carries what the model recalled."""
+        self.stats.rounds += 1
+        return self.flow(body, target, recall=True)
+
     def compaction_offer(self, body: bytes, target: RequestTarget) -> Fitted | None:
         """A fit whose ``compaction_offer`` is what to ask the provider before sending this request;
         None if there is nothing to ask."""

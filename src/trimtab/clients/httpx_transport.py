@@ -214,7 +214,7 @@ def _sync(module: Any) -> Any:
             from trimtab.clients.answer_rounds import SyncRounds
 
             def again(body: bytes) -> Any:
-                return self._sent(self.guard.flow(body, target, recall=True), target, request)
+                return self._sent(self.guard.round_flow(body, target), target, request)
 
             answer = SyncRounds(rounds, sent, again, frames=target.frames)
             return answer.response(module, pieces_class)
@@ -305,9 +305,7 @@ def _async(module: Any) -> Any:
             from trimtab.clients.answer_rounds import AsyncRounds
 
             async def again(body: bytes) -> Any:
-                return await self._sent(
-                    self.guard.flow(body, target, recall=True), target, request, size
-                )
+                return await self._sent(self.guard.round_flow(body, target), target, request, size)
 
             answer = AsyncRounds(rounds, sent, again, frames=target.frames)
             return await answer.response(module, pieces_class)

@@ -105,7 +105,7 @@ def _start(guard: Guard, request: Any) -> Started | None:
 
 
 def _round_flow(guard: Guard, body: bytes, target: RequestTarget) -> Flow:
-    return guard.flow(json.loads(body), target, recall=True)
+    return guard.round_flow(json.loads(body), target)
 
 
 def _with_body(request: Any, body: Any) -> Any:

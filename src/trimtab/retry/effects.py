@@ -59,6 +59,8 @@ class SendStats:
     tokens_saved: int = 0
     seconds: float = 0.0
     """Time from the first refusal to the last answer, summed over the requests sent again."""
+    rounds: int = 0
+    """Of the requests: those that carried the answer to a recall of the model's."""
 
 
 @dataclass(frozen=True, slots=True)

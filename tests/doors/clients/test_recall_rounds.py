@@ -349,14 +349,15 @@ class Insatiable:
 @STREAMS
 @pytest.mark.parametrize("hears", [True, False])
 def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
-    model = Insatiable(hears)
+    model, guard = Insatiable(hears), trimtab.clients.Guard(window=50_000, recall=True)
     with StrictProvider(model) as provider:
         client = sdk(provider.url)
-        sdk_clients.wrap(client, window=50_000, recall=True)
+        sdk_clients.wrap(client, guard=guard)
         client.ask(PROMPT)
         said = client.send(stream)
         assert (said.text, said.calls) == ("What I have will do." if hears else "", [])
         assert model.told == [False] * 5 + [True]
+        assert guard.stats.rounds == 5
         assert said.prompt == sum(record.tokens for record in provider.requests)
     assert ("nothing but recalls" in caplog.text) is not hears
 
