@@ -61,9 +61,8 @@ class _RoundsResponse:
         if done.accepted:
             self._count_rounds()
             return None
-        reader = self._reader
-        error = reader.opening.error if reader.streamed else self._whole_body()
-        return SaidError.of(reader.status, error)
+        error = self._reader.opening.error if self._reader.streamed else self._whole_body()
+        return SaidError.of(self._reader.status, error)
 
     def _whole_body(self) -> bytes:
         return decoded(b"".join(self._reader.chunks), self._reader.encoding)

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of
 from trimtab.errors import InvalidSetting, NotAClient
@@ -94,6 +94,7 @@ class _BotocoreCall:
         self.url = str(params["url"])
         self.flow: Flow | None = None
         self.rounds: RecallRounds | None = None
+        self._started: Started | None = None
         self._is_round, self.target = target is not None, target
         self._shown: BedrockRewriter | None = None
         """Makes the caller's answer, of what botocore has parsed."""
@@ -110,13 +111,26 @@ class _BotocoreCall:
         )
         if started is None:
             return self.body
-        self.flow, self.target, self.rounds = started
+        self._started = started
+        self.flow, self.target, self.rounds, _ = started
         first: bytes = next(self.flow).request
         return first
 
     def _next_flow(self, body: bytes) -> bytes:
         assert self.target is not None
         self.flow = self.guard.round_flow(body, self.target)
+        first: bytes = next(self.flow).request
+        return first
+
+    def without_recall(self, http: Any, done: Done) -> bytes | None:
+        """The body without the recall tool, where the provider refused it for that."""
+        if self._started is None or done.accepted:
+            return None
+        error = http.content if http.status_code >= 400 else b""  # a stream is not read here
+        self.flow = self.guard.without_recall(self._started, done, error)
+        if self.flow is None:
+            return None
+        self._started = self.rounds = None
         first: bytes = next(self.flow).request
         return first
 
@@ -192,6 +206,7 @@ class _Hooks:
             if isinstance(step, Done):
                 self._guard.observe(parsed, step)
                 following = call.next_round(http, parsed) if step.accepted else None
+                following = following or call.without_recall(http, step)
                 if following is not None:
                     request_dict["body"] = following
                     return 0.0

@@ -26,11 +26,12 @@ _GIVE = "a trimtab.clients.Guard, or session=… for a session"
 
 class Started(NamedTuple):
     """``flow`` of a request, not yet started, its ``target``, and its ``rounds`` if it offers the
-    recall tool, which is then answered here."""
+    recall tool, which is then answered here; ``given``: the request without it."""
 
     flow: Flow
     target: RequestTarget
     rounds: RecallRounds | None = None
+    given: Any = None
 
 
 class GuardKeywords(SessionKeywords, total=False):
@@ -107,7 +108,20 @@ class Guard:
         if self._recalls is None:
             return Started(self.flow(data, target), target)
         offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
-        return Started(self.flow(offer.body, target, recall=offer.named), target, offer.rounds)
+        flow = self.flow(offer.body, target, recall=offer.named)
+        return Started(flow, target, offer.rounds, data)
+
+    def without_recall(self, started: Started, done: Done, error: Any) -> Flow | None:
+        """The flow of a request without the recall tool, where the provider refused it for that;
+        ``error``: the body of the refusal."""
+        recalls = self._recalls
+        if recalls is None or started.rounds is None or done.accepted or not done.refusals:
+            return None
+        if done.refusals[-1].kind not in ("invalid_other", "other"):
+            return None
+        if not recalls.is_refused(started.given, started.target, error):
+            return None
+        return self.flow(started.given, started.target, recall=False)
 
     def start_parsed(
         self, body: dict[str, Any], url: str, headers: Mapping[str, str], target: RequestTarget
@@ -118,7 +132,8 @@ class Guard:
         data = json.dumps(body).encode()
         offer = self._recalls.offer(data, url, headers, target, streams=False)
         sent = body if offer.body is data else json.loads(offer.body)
-        return Started(self.flow(sent, target, recall=offer.named), target, offer.rounds)
+        flow = self.flow(sent, target, recall=offer.named)
+        return Started(flow, target, offer.rounds, body)
 
     def flow(self, request: Any, target: RequestTarget, *, recall: bool | None = None) -> Flow:
         """The retry flow of one request to ``target``.  ``recall``: whether notes may name the

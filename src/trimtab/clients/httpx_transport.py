@@ -201,13 +201,16 @@ def _sync(module: Any) -> Any:
             )
             if started is None:
                 return self.inner.handle_request(request)
-            flow, target, rounds = started
+            flow, target, rounds, _ = started
             if self.guard.session.settings.compaction == "provider":
                 from trimtab.clients.asked_compaction import ask
 
                 send = self.inner.handle_request
                 request = ask(module, self.guard, target, request, send)
             sent = self._sent(flow, target, request)
+            if (plain := self.guard.without_recall(started, sent[2], error_in(sent))) is not None:
+                sent[1].close()
+                return self._sent(plain, target, request)[1]
             if rounds is None or not can_be_rewritten(sent):
                 return sent[1]
 
@@ -291,7 +294,7 @@ def _async(module: Any) -> Any:
             started = await in_thread(start, lambda: data, size=work_in(data))
             if started is None:
                 return await self.inner.handle_async_request(request)
-            flow, target, rounds = started
+            flow, target, rounds, _ = started
             if self.guard.session.settings.compaction == "provider":
                 from trimtab.clients.asked_compaction import ask_async
 
@@ -299,6 +302,9 @@ def _async(module: Any) -> Any:
                 request = await ask_async(module, self.guard, target, request, send)
             size = work_in(data)
             sent = await self._sent(flow, target, request, size)
+            if (plain := self.guard.without_recall(started, sent[2], error_in(sent))) is not None:
+                await sent[1].aclose()
+                return (await self._sent(plain, target, request, size))[1]
             if rounds is None or not can_be_rewritten(sent):
                 return sent[1]
 
@@ -353,6 +359,16 @@ def work_in(body: bytes) -> int:
 async def _nothing() -> AsyncIterator[bytes]:
     return
     yield b""
+
+
+def error_in(sent: Any) -> Any:
+    """The body of a refusal; of an answer nothing that means anything."""
+    reader, _, done = sent
+    if done.accepted:
+        return b""
+    if reader.streamed:
+        return reader.opening.error
+    return decoded(b"".join(reader.chunks), reader.encoding)
 
 
 def can_be_rewritten(sent: Any) -> bool:

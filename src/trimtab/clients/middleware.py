@@ -53,6 +53,8 @@ def anthropic_middleware(
                 return run_flow(flow, attempt, lambda answer: answer.http_response.close())
 
             response, done = send(started.flow)
+            if (plain := _without_recall(shared, started, done, response)) is not None:
+                return _marked(*send(plain))
             if started.rounds is None or not done.accepted:
                 return _marked(response, done)
             from trimtab.clients.middleware_rounds import Rounds
@@ -78,6 +80,8 @@ def anthropic_middleware(
                 )
 
             response, done = await send(started.flow)
+            if (plain := _without_recall(shared, started, done, response)) is not None:
+                return _marked(*await send(plain))
             if started.rounds is None or not done.accepted:
                 return _marked(response, done)
             from trimtab.clients.middleware_rounds import Rounds
@@ -102,6 +106,11 @@ def _start(guard: Guard, request: Any) -> Started | None:
     key = key_for("anthropic", str(body.get("model") or ""))
     target = RequestTarget("anthropic", key, None, bool(body.get("stream")))
     return guard.start_parsed(body, str(request.url), request.headers, target)
+
+
+def _without_recall(guard: Guard, started: Started, done: Done, response: Any) -> Flow | None:
+    error = b"" if done.accepted else response.http_response.content
+    return guard.without_recall(started, done, error)
 
 
 def _round_flow(guard: Guard, body: bytes, target: RequestTarget) -> Flow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from trimtab.clients.request_target import RequestTarget
 from trimtab.errors import TrimtabError
 from trimtab.rounds import ExchangeMemory, RecallRounds, exchanges_of, rewritable
 from trimtab.rounds.declaration import INTERNAL, OWN
+from trimtab.rounds.request_layouts import tools_of
 from trimtab.session import Session
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
@@ -18,8 +20,13 @@ from trimtab.telemetry import logger
 from trimtab.wire.body import RequestBody
 
 RAW = "its answer is read as raw bytes"
+REFUSED = "its provider has refused such a request for a tool"
 _RAW_HEADER = "x-stainless-raw-response"
 """A header of the SDKs on requests whose answer the caller reads as bytes."""
+
+_OF_TOOLS = re.compile(r"tools?\b|function|tool_", re.IGNORECASE)
+_CHARS = 2_000
+"""Characters of a refusal that are read."""
 
 
 class ToolOffer(NamedTuple):
@@ -39,6 +46,8 @@ class Recalls:
         self._hidden = ExchangeMemory().of("", "")
         self._told = set[str]()
         """Why requests did not get the tool, as far as it was logged."""
+        self._refused = set[tuple[str, int]]()
+        """(key of the target, number of the caller's tools) of what was refused for it."""
 
     def offer(
         self, body: bytes, url: str, headers: Mapping[str, str], target: RequestTarget, *,
@@ -62,6 +71,19 @@ class Recalls:
             self._tell("this door does not answer its calls")
         return offered
 
+    def is_refused(self, given: Any, target: RequestTarget, error: Any) -> bool:
+        """Whether a refusal is about tools: the request is then sent without ours, and so are later
+        ones that offer as many.  A model may take none, or a server no more."""
+        if not _OF_TOOLS.search(str(error)[:_CHARS]):
+            return False
+        self._refused.add(self._kind(RequestBody.of(given).tree, target))
+        self._tell(REFUSED)
+        return True
+
+    def _kind(self, tree: Any, target: RequestTarget) -> tuple[str, int]:
+        tools = tools_of(target.format.partition(":")[0], tree) if isinstance(tree, dict) else None
+        return target.key, len(tools or ())
+
     def _tell(self, why_not: str) -> None:
         if why_not not in self._told:
             self._told.add(why_not)
@@ -80,6 +102,8 @@ class Recalls:
         share = self._session.settings.control
         if share and is_control(conversation, share):
             return body, None, ""
+        if self._refused and self._kind(source.tree, target) in self._refused:
+            return body, None, REFUSED
         rounds = RecallRounds(
             format, self._session, self._hidden, exchanges_of(self._session),
             model=target.model, alone=True, sums_prompts=True,

@@ -18,6 +18,9 @@ SEVERAL = "several answers are asked for at once (n)"
 STATE = "its provider keeps the conversation and adds every round to it"
 LATER = "its answer is fetched later (background)"
 FUNCTIONS = "it offers functions in the old way, beside which no tool is accepted"
+PREDICTED = "it predicts its answer (prediction), beside which no tool is accepted"
+PROMPT = "its tools are those of a prompt that the provider keeps"
+CACHED = "its tools are those of content that the provider keeps"
 BUILT_IN = "it offers built-in tools only, beside which Gemini takes no function"
 
 
@@ -35,15 +38,28 @@ def why_undeclared(format: str, body: Any, names: Sequence[str], *, alone: bool)
         return INTERNAL
     if body.get("n", 1) not in (None, 1):
         return SEVERAL
-    if format == "openai-responses" and body.get("conversation") is not None:
-        return STATE
-    if format == "openai-responses" and body.get("background"):
-        return LATER
-    if format == "openai-chat" and body.get("functions"):
-        return FUNCTIONS
-    if format == "gemini" and offered and _declarations(offered) is None:
-        return BUILT_IN
+    if reason := _incompatible(format, body, offered):
+        return reason
     return REQUIRED if _requires_a_call(format, body) else ""
+
+
+def _incompatible(format: str, body: Mapping[str, Any], offered: Any) -> str:
+    """What a request asks for that its provider does not give together with a tool of ours."""
+    for only, key, reason in _BESIDE:
+        if format == only and body.get(key):
+            return reason
+    return BUILT_IN if format == "gemini" and offered and _declarations(offered) is None else ""
+
+
+_BESIDE = (
+    ("openai-responses", "conversation", STATE),
+    ("openai-responses", "background", LATER),
+    ("openai-responses", "prompt", PROMPT),
+    ("openai-chat", "functions", FUNCTIONS),
+    ("openai-chat", "prediction", PREDICTED),
+    ("gemini", "cachedContent", CACHED),
+)
+"""(format, field of the request, why no tool goes with it)."""
 
 
 def declaring(format: str, body: Any, definitions: Sequence[Mapping[str, Any]]) -> list[PathOp]:

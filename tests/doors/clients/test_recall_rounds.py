@@ -257,6 +257,7 @@ CHOICES = [
     (chat, {"tools": [FUNCTION], "tool_choice": NAMED}, 2),
     (chat, {"n": 2}, 0),
     (chat, {"response_format": {"type": "json_object"}}, 1),
+    (chat, {"prediction": {"type": "content", "content": "Hi."}}, 0),
     (responses, {"tools": [{"type": "function", "name": "read", "parameters": READ,
                             "strict": False}], "tool_choice": "required"}, 1),
     (claude, {"tools": [CLAUDE_TOOL], "tool_choice": {"type": "any"}}, 1),
@@ -528,3 +529,55 @@ def test_a_door_that_cannot_answer_the_tool_names_it_nowhere():
         assert sent != body
         assert bool(MARK.findall(json.dumps(sent))) is names
         guard = trimtab.clients.Guard(window=WINDOW, recall=True)
+
+
+async def sent_by_boto3(provider, stream, messages, **more):
+    """boto3 has no async client."""
+    client = Bedrock(provider.url)
+    guard = trimtab.clients.Guard(recall=True)
+    sdk_clients.wrap(client, guard=guard)
+    return plainly_asked(client.client, stream)
+
+
+def plainly_asked(client, stream):
+    given = {"modelId": "us.anthropic.claude-opus-5-5-v1:0",
+             "messages": [{"role": "user", "content": [{"text": "Hi."}]}]}  # fmt: skip
+    if stream:
+        return [e for e in client.converse_stream(**given)["stream"] if "contentBlockDelta" in e]
+    return client.converse(**given)["output"]["message"]["content"][0]["text"]
+
+
+NO_TOOLS = {
+    "error": {"message": "gemma does not support tools", "code": 400},
+    "message": "no tools",
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("ask", [chat, claude, sent_by_boto3], ids=lambda f: f.__name__)
+def test_a_model_that_takes_no_tools_is_asked_without_ours(ask, stream, caplog):
+    refusal = Refuse("opaque", status=400, body=NO_TOOLS)
+    with StrictProvider([refusal]) as provider:
+        asyncio.run(ask(provider, stream, HI))
+        assert [record.status for record in provider.requests] == [400, 200]
+        assert [declared(record) for record in provider.requests] == [1, 0]
+        assert "tools" not in provider.requests[1].body
+        assert "toolConfig" not in provider.requests[1].body
+    assert caplog.text.count("has refused such a request for a tool") == 1
+
+
+def test_what_takes_no_tools_is_not_asked_with_ours_again():
+    refusal = Refuse("opaque", status=400, body=NO_TOOLS)
+    with StrictProvider([refusal]) as provider:
+        client = openai_client(provider, sync=True)
+        for more in ({}, {}, {"tools": [FUNCTION]}):
+            client.chat.completions.create(model="gpt-5.1", messages=HI, **more)
+        assert [declared(record) for record in provider.requests] == [1, 0, 0, 1]
+
+
+def test_anthropic_s_client_that_signs_asks_again_without_the_tool_too():
+    refusal = Refuse("opaque", status=400, body=NO_TOOLS)
+    with StrictProvider([refusal]) as provider:
+        answer = bedrock_of_anthropic(provider, sync=True).messages.create(**GIVEN)
+        assert answer.content[0].text == "OK"
+        assert [declared(record) for record in provider.requests] == [1, 0]
