@@ -34,7 +34,10 @@ class ResponseReader:
         kind = response.headers.get("content-type", "").lower()
         self.encoding = response.headers.get("content-encoding", "")
         self.status = int(response.status_code)
-        self.streamed = self.status < 400 and (kind.startswith(_STREAMS) or target.streams)
+        # ``streams`` may be a guess from words in the body; only Gemini streams plain JSON.
+        whole = kind.startswith("application/json") and target.format != "gemini"
+        asked = target.streams and not whole
+        self.streamed = self.status < 400 and (kind.startswith(_STREAMS) or asked)
         self.opening = StreamStart(frames="amazon.eventstream" in kind)
         self.undo = decoder(self.encoding)
         self.chunks: list[bytes] = []

@@ -21,6 +21,7 @@ from trimtab.proxy.http.headers import DIGESTS, Raw, downwards, upwards
 from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.http.routes import Route
 from trimtab.proxy.http.worker import in_worker
+from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
 from trimtab.rounds.answer_steps import guarded, rewritten
@@ -196,6 +197,7 @@ class ProxiedRequest:
                 await self._deliver(sent)
             else:
                 headers = [*downwards(sent.headers, length=False), *self._driver.headers()]
+                headers.append((ROUNDS.encode(), str(recall.rounds).encode()))
                 await self._reply.whole(sent.status, headers, rest)
         finally:
             opening.forget()

@@ -581,3 +581,16 @@ def test_anthropic_s_client_that_signs_asks_again_without_the_tool_too():
         answer = bedrock_of_anthropic(provider, sync=True).messages.create(**GIVEN)
         assert answer.content[0].text == "OK"
         assert [declared(record) for record in provider.requests] == [1, 0]
+
+
+def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
+    """Nothing in the request asks for a stream, but the arguments of a call look as if."""
+    call = {"type": "tool_use", "id": "t0", "name": "get", "input": {"stream": True}}
+    messages = [*HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t0", "content": "ok"}]}]  # fmt: skip
+    get = {"name": "get", "input_schema": {"type": "object"}}
+    with StrictProvider([Answer("", [RECALL]), "Done."]) as provider:
+        answer = claude_client(provider, sync=True).messages.create(
+            model="claude-opus-5-5", max_tokens=50, messages=messages, tools=[get]
+        )
+        assert [block.text for block in answer.content] == ["Done."]

@@ -189,8 +189,9 @@ def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
     }  # fmt: skip
     script = [Answer("", [Call("recall", {"handle": "r1"})]), "Done."]
     with StrictProvider(script) as provider, proxied(provider.url, recall=True) as server:
-        status, _, said = ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)
+        status, headers, said = ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)
         assert (status, len(provider.requests)) == (200, 2)
+        assert headers["x-trimtab-rounds"] == "2"
         assert [block.get("text") for block in json.loads(said)["content"]] == ["Done."]
         assert settled(server).proxy.records.activity.totals["prompt"] > 0
 
