@@ -15,7 +15,7 @@ from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, check_names
-from trimtab.telemetry import logger
+from trimtab.telemetry import fault, logger
 
 if TYPE_CHECKING:
     from trimtab.clients.recalls import Recalls
@@ -107,7 +107,13 @@ class Guard:
             return None
         if self._recalls is None:
             return Started(self.flow(data, target), target)
-        offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
+        try:
+            offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
+        except Exception as error:
+            if self.strict:
+                raise
+            fault("recall", error)
+            return Started(self.flow(data, target, recall=False), target)
         flow = self.flow(offer.body, target, recall=offer.named)
         return Started(flow, target, offer.rounds, data)
 

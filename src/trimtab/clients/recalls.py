@@ -24,6 +24,8 @@ REFUSED = "its provider has refused such a request for a tool"
 _RAW_HEADER = "x-stainless-raw-response"
 """A header of the SDKs on requests whose answer the caller reads as bytes."""
 
+_ENDS_IN_NAME = f'{NAME}"'
+"""Servers of tools put a prefix before a name: ``"mcp__trimtab__recall"``."""
 _OF_TOOLS = re.compile(r"tools?\b|function|tool_", re.IGNORECASE)
 _CHARS = 2_000
 """Characters of a refusal that are read."""
@@ -56,7 +58,7 @@ class Recalls:
         """What to send instead of ``body``.  ``streams``: whether who sends it can take calls of
         the tool out of a stream."""
         rounds, why_not = None, _why_not_rewritable(url, headers, target, streams)
-        named = f'"{NAME}"'.encode() in body  # the caller may have such a tool, and answer it
+        named = _ENDS_IN_NAME.encode() in body  # the caller may have such a tool, and answer it
         if not why_not:
             body, rounds, why_not = self._with_tool(body, target)
         if why_not not in ("", OWN, INTERNAL):
@@ -66,7 +68,7 @@ class Recalls:
     def is_offered(self, request: Any) -> bool:
         """Whether a request whose calls we don't answer has such a tool of the caller's."""
         tools = request.get("tools") if isinstance(request, Mapping) else None
-        offered = f'"{NAME}"' in json.dumps(tools, default=str)
+        offered = _ENDS_IN_NAME in json.dumps(tools, default=str)
         if not offered:
             self._tell("this door does not answer its calls")
         return offered

@@ -88,7 +88,7 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
         if refusal is not None:
             yield Broken(rewriter.failed(refusal))
             return
-        rewriter.discard_round_end()
+        guarded(rewriter.discard_round_end)
     # Before the end is shown: many clients read nothing behind it and send their next request.
     yield Work(lambda: guarded(rounds.remember))
     if frames is not None:
