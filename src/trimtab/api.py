@@ -59,7 +59,7 @@ def fit(
       ``Session.prune`` and its like were asked for).
     - ``target``: the share of the room that a cut goes down to.  None: the preset's, and deeper
       where the request grows fast.
-    - ``recall``: the model has a recall tool, so markers may name it.
+    - ``recall``: the model has a recall tool (``wrap`` adds it), so markers may name it.
     - ``settings``: all other settings, as a ``Settings``; the keywords override it.
 
     A tool result without a call is removed; it can be recalled.  The logger "trimtab" gets a

@@ -185,7 +185,9 @@ class Settings:
     protected_turns: int = setting(
         0, COUNT, "so many of the newest steps of the model are touched last"
     )
-    recall: bool = setting(False, FLAG, "the model has a recall tool, so markers may name it")
+    recall: bool = setting(
+        False, FLAG, "the model has a recall tool (wrap adds it), so markers may name it"
+    )
     thinking: Thinking = setting(
         "drop", one_of(Thinking),
         "signed thinking that is bound to text an edit changed: taken out, or the provider is "
