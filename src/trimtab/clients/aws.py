@@ -151,6 +151,8 @@ class _BotocoreCall:
             rewriter.take_full_response(tree)
         body = guarded(rounds.follow)
         if body is not None:
+            rounds.next_begins()
+            self._shown = self._shown.started_over() if rounds.only_last else self._shown
             return self._next_flow(body)
         guarded(rounds.remember)
         if rounds.rounds > 1 or rounds.rewriter.recalls:

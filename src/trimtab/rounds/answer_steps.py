@@ -69,10 +69,13 @@ Steps = Generator[Step, Any, None]
 
 def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Steps:
     """The steps of one answer.  ``frames`` cuts a stream into events; None: a whole answer."""
-    rewriter, data = rounds.rewriter, b""
+    data, held = b"", list[bytes]()
     while True:
+        rewriter = rounds.rewriter
         rewriter.begin()
-        if frames is not None:
+        if frames is not None and rounds.only_last:
+            held = yield from _held(_stream(rewriter, frames()))
+        elif frames is not None:
             yield from _stream(rewriter, frames())
         else:
             data = yield Read()
@@ -88,11 +91,11 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
         if refusal is not None:
             yield Broken(rewriter.failed(refusal))
             return
-        guarded(rewriter.discard_round_end)
+        guarded(rounds.next_begins)
     # Before the end is shown: many clients read nothing behind it and send their next request.
     yield Work(lambda: guarded(rounds.remember))
     if frames is not None:
-        yield Show(guarded(rewriter.end) or b"")
+        yield Show(b"".join(held) + (guarded(rewriter.end) or b""))
     else:
         changed = rewriter.recalls or rounds.rounds > 1
         answer = guarded(lambda: dumped(rewriter.answer())) if changed else None
@@ -107,6 +110,21 @@ def _stream(rewriter: StreamRewriter, reader: EventReader) -> Steps:
                 yield Show(shown)
     if rest := reader.rest():
         yield Show(rest)
+
+
+def _held(run: Steps) -> Generator[Step, Any, list[bytes]]:
+    """The steps of a round without what they show, which is returned at its end."""
+    held, reply = list[bytes](), None
+    while True:
+        try:
+            step = run.send(reply)
+        except StopIteration:
+            return held
+        if isinstance(step, Show):
+            held.append(step.data)
+            reply = None
+        else:
+            reply = yield step
 
 
 def _object(data: bytes) -> Any:

@@ -22,7 +22,6 @@ class AnthropicRewriter(RewriterBase):
         """Block of this round → what stands before its text, for the client."""
         self._next = 0
         self._before: list[Any] = []
-        self._usage: Any = None
         self._opening_usage: Any = None
         """What this round's ``message_start`` told of its prompt."""
         self._rounds = 0

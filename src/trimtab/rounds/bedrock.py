@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, dumped, loads, summed
 from trimtab.wire.aws_event_stream import event_frame, exception_frame
@@ -26,9 +26,14 @@ class BedrockRewriter(RewriterBase):
         self._before: list[Any] = []
         self._end: list[tuple[str, Any]] = []
         self._last: dict[str, Any] = {}
-        self._usage: Any = None
         self._metrics: Any = None
         """Milliseconds of the rounds that are over."""
+
+    def started_over(self) -> Self:
+        """See ``StreamRewriter``."""
+        fresh = super().started_over()
+        fresh._metrics = self._metrics
+        return fresh
 
     def begin(self) -> None:
         """Begin a round."""

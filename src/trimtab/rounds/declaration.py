@@ -62,6 +62,23 @@ _BESIDE = (
 """(format, field of the request, why no tool goes with it)."""
 
 
+def asks_for_structure(format: str, body: Mapping[str, Any]) -> bool:
+    """Whether the whole text of an answer has to be one JSON value."""
+    if format == "openai-chat":
+        return _object(body.get("response_format")).get("type") in _JSON
+    if format == "openai-responses":
+        return _object(_object(body.get("text")).get("format")).get("type") in _JSON
+    if format == "gemini":
+        config = _object(body.get("generationConfig"))
+        return config.get("responseMimeType") == "application/json"
+    if format == "bedrock":
+        return bool(_object(body.get("outputConfig")).get("textFormat"))
+    return bool(body.get("output_format") or _object(body.get("output_config")).get("format"))
+
+
+_JSON = ("json_object", "json_schema")
+
+
 def declaring(format: str, body: Any, definitions: Sequence[Mapping[str, Any]]) -> list[PathOp]:
     """The operations that put tools behind those of the client."""
     offered, path = tools_of(format, body), tools_path(format)

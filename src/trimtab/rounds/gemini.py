@@ -22,7 +22,6 @@ class GeminiRewriter(RewriterBase):
         self._before: list[Any] = []
         self._end: tuple[Any, list[Any], bytes] | None = None
         self._last: dict[str, Any] = {}
-        self._usage: Any = None
 
     def begin(self) -> None:
         """Begin a round."""

@@ -24,7 +24,6 @@ class OpenAIChatRewriter(RewriterBase):
         self._new_index: dict[int, int] = {}
         self._hidden: set[int] = set()
         self._end: list[Any] = []
-        self._usage: Any = None
         self._done = b""
 
     def begin(self) -> None:

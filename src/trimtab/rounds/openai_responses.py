@@ -27,7 +27,6 @@ class OpenAIResponsesRewriter(RewriterBase):
         """(item, content) of this round, and what stands before its text, for the client."""
         self._last: dict[str, Any] = {}
         self._end: tuple[str, dict[str, Any]] | None = None
-        self._usage: Any = None
         self.first_id = self.last_id = ""
         """Of the first round's response, which the client knows, and of the last one's."""
 

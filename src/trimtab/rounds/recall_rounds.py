@@ -15,7 +15,13 @@ from trimtab.jsontext.parsing import encode
 from trimtab.rounds import offered_tools
 from trimtab.rounds.anthropic import AnthropicRewriter
 from trimtab.rounds.bedrock import BedrockRewriter
-from trimtab.rounds.declaration import INTERNAL, OWN, declaring, why_undeclared
+from trimtab.rounds.declaration import (
+    INTERNAL,
+    OWN,
+    asks_for_structure,
+    declaring,
+    why_undeclared,
+)
 from trimtab.rounds.gemini import GeminiRewriter
 from trimtab.rounds.hidden_exchanges import (
     ExchangeStore,
@@ -79,6 +85,8 @@ class RecallRounds:
         self.rounds = 1
         self.ready = False
         """Whether the request offers the tool."""
+        self.only_last = False
+        """Whether the client gets the text of the last round only: a JSON value has to be whole."""
         self.why_not = ""
         """Why it does not, if it does not: see ``declaration``."""
         self.rewriter = REWRITERS[format]()
@@ -111,6 +119,7 @@ class RecallRounds:
         tools = [offered_tools.definition(self._format, name) for name in self._names]
         added = declaring(self._format, body, tools)
         self._body = paths.apply(restored, added)
+        self.only_last = asks_for_structure(self._format, body)
         # If nothing was restored, all other bytes stay as they were.
         same = restored is body
         prepared = encode(splicing.splice(text, added)) if same else dumped(self._body)
@@ -131,6 +140,12 @@ class RecallRounds:
         self.rounds += 1
         self.sent = dumped(self._body)
         return self.sent
+
+    def next_begins(self) -> None:
+        """The next round was accepted: its end is that of the answer."""
+        self.rewriter.discard_round_end()
+        if self.only_last:
+            self.rewriter = self.rewriter.started_over()
 
     def _results(self, *, last: bool = False) -> list[Any]:
         return [

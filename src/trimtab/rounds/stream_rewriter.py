@@ -54,6 +54,10 @@ class StreamRewriter(Protocol):
     ours: frozenset[str]
     sums_prompts: bool
 
+    def started_over(self) -> Self:
+        """A rewriter that has shown nothing yet, and knows what the rounds before it cost."""
+        ...
+
     def begin(self) -> None:
         """Begin a round."""
         ...
@@ -106,6 +110,14 @@ class RewriterBase:
         """Whether the prompts of all rounds are one sum, or the last one is told: a client that
         reads from it how full the window is would compact too early."""
         self._ends_open = self._runs_on = False
+        self._usage: Any = None
+
+    def started_over(self) -> Self:
+        """A rewriter that has shown nothing yet, and knows what the rounds before it cost."""
+        made: Any = type(self)
+        fresh: Self = made()
+        fresh.ours, fresh.sums_prompts, fresh._usage = self.ours, self.sums_prompts, self._usage
+        return fresh
 
     def begin_text(self) -> None:
         """The next text is the first of its round."""

@@ -594,3 +594,63 @@ def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
             model="claude-opus-5-5", max_tokens=50, messages=messages, tools=[get]
         )
         assert [block.text for block in answer.content] == ["Done."]
+
+
+JSON = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+STRUCTURED = [
+    (chat, {"response_format": JSON}),
+    (responses, {"text": {"format": {"type": "json_object"}}}),
+    (claude, {"extra_body": {"output_format": {"type": "json_schema", "schema": {}}}}),
+    (gemini, {"config": types.GenerateContentConfig(response_mime_type="application/json")}),
+]
+
+
+@pytest.mark.parametrize(("ask", "more"), STRUCTURED)
+@STREAMS
+def test_a_structured_answer_is_the_last_round_s_alone(ask, more, stream):
+    script = [Answer("Let me look.", [RECALL]), '{"a": 1}']
+    with StrictProvider(script) as provider:
+        text, prompt = asyncio.run(ask(provider, stream, HI, **more))
+        assert json.loads(text) == {"a": 1}
+        assert prompt == sum(record.tokens for record in provider.requests)
+
+
+@STREAMS
+def test_a_structured_answer_of_converse_is_the_last_round_s_alone(stream):
+    script = [Answer("Let me look.", [RECALL]), '{"a": 1}', "OK"]
+    with StrictProvider(script) as provider:
+        client = Bedrock(provider.url)
+        sdk_clients.wrap(client, recall=True)
+        wanted = {"type": "json_schema", "structure": {"jsonSchema": {"schema": "{}"}}}
+        client.structure = {"outputConfig": {"textFormat": wanted}}
+        given = {
+            "modelId": client.model,
+            "messages": [{"role": "user", "content": [{"text": "Hi."}]}],
+            **client.structure,
+        }
+        if stream:
+            events = list(client.client.converse_stream(**given)["stream"])
+            deltas = [e["contentBlockDelta"] for e in events if "contentBlockDelta" in e]
+            said = "".join(delta["delta"]["text"] for delta in deltas)
+        else:
+            answer = client.client.converse(**given)
+            said = answer["output"]["message"]["content"][0]["text"]
+            prompt = sum(record.tokens for record in provider.requests)
+            assert answer["usage"]["inputTokens"] == prompt
+        assert json.loads(said) == {"a": 1}
+
+
+@STREAMS
+def test_a_later_turn_has_what_was_hidden_of_a_structured_answer(stream):
+    script = [Answer("Let me look.", [RECALL]), '{"a": 1}', "OK"]
+    with StrictProvider(script) as provider:
+        client = openai_client(provider, sync=True)
+        answer = client.chat.completions.create(
+            model="gpt-5.1", messages=HI, response_format=JSON, stream=stream
+        )
+        said = '{"a": 1}'
+        if stream:
+            assert "".join(c.choices[0].delta.content or "" for c in answer) == said
+        more = [*HI, {"role": "assistant", "content": said}, *HI]
+        client.chat.completions.create(model="gpt-5.1", messages=more, response_format=JSON)
+        assert calls_recall(provider.requests[2])
