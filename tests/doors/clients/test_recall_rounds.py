@@ -622,11 +622,10 @@ def test_a_structured_answer_of_converse_is_the_last_round_s_alone(stream):
         client = Bedrock(provider.url)
         sdk_clients.wrap(client, recall=True)
         wanted = {"type": "json_schema", "structure": {"jsonSchema": {"schema": "{}"}}}
-        client.structure = {"outputConfig": {"textFormat": wanted}}
         given = {
             "modelId": client.model,
             "messages": [{"role": "user", "content": [{"text": "Hi."}]}],
-            **client.structure,
+            "outputConfig": {"textFormat": wanted},
         }
         if stream:
             events = list(client.client.converse_stream(**given)["stream"])
