@@ -20,6 +20,10 @@ RESPONSES = "responses"
 """Used in place of a conversation for responses stored by the provider, which are found by id."""
 MOST = 2_000
 """Exchanges in memory."""
+MOST_BARE = 20_000
+"""Turns of which it is known that nothing is hidden."""
+SINGLE_READS = 4
+"""Turns that are looked up one by one; where more are unknown, all of a conversation are read."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class HiddenExchange:
 class ExchangeStore(Protocol):
     """Storage of exchanges beyond the process."""
 
+    @property
+    def answers(self) -> bool:
+        """Whether the last read was one; if not, nothing is known of what was not found."""
+        ...
+
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All exchanges of a conversation, by key."""
         ...
@@ -63,6 +72,7 @@ class ExchangeMemory:
 
     def __init__(self) -> None:
         self.exchanges: OrderedDict[tuple[str, str, str], HiddenExchange] = OrderedDict()
+        self._bare: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
     def of(self, upstream: str, tenant: str) -> HiddenExchanges:
         """The exchanges of one tenant at one upstream; it gives no access to any other."""
@@ -73,6 +83,19 @@ class ExchangeMemory:
         self.exchanges[owner, conversation, key] = hidden
         while len(self.exchanges) > MOST:
             self.exchanges.popitem(last=False)
+
+    def knows(self, owner: str, conversation: str, key: str) -> bool:
+        """Whether a store need not be asked what is hidden of a turn."""
+        return (owner, conversation, key) in self.exchanges or (
+            owner, conversation, key,
+        ) in self._bare  # fmt: skip
+
+    def keep_bare(self, owner: str, conversation: str, key: str) -> None:
+        """Remember that nothing is hidden of a turn.  That never changes: what is hidden is stored
+        before the client has the end of the answer."""
+        self._bare[owner, conversation, key] = None
+        while len(self._bare) > MOST_BARE:
+            self._bare.popitem(last=False)
 
 
 class HiddenExchanges:
@@ -121,16 +144,16 @@ class HiddenExchanges:
     ) -> Any:
         """The request with every exchange of this conversation in its place; the same object if
         there is none."""
-        if store is not None:
-            for key, row in store.read(conversation).items():
-                if self._get(conversation, key) is None:
-                    stored = HiddenExchange.of(row)
-                    self._memory.keep(self._owner, conversation, key, stored)
         messages, layout = history(format, body), LAYOUTS[format]
+        turns = [
+            (turn_key(format, messages, first, end), first, end)
+            for first, end in runs(format, messages)
+        ]
+        if store is not None:
+            self._read(conversation, [key for key, _, _ in turns], store)
         given_back: list[Any] = []
         done, waiting, found = 0, list[Any](), set[str]()
-        for first, end in runs(format, messages):
-            key = turn_key(format, messages, first, end)
+        for key, first, end in turns:
             hidden = self._get(conversation, key)
             if hidden is None:
                 continue
@@ -142,6 +165,21 @@ class HiddenExchanges:
             return body
         given_back += _fronted(messages[done:], waiting, layout.grouped)
         return {**body, layout.key: given_back}
+
+    def _read(self, conversation: str, keys: list[str], store: ExchangeStore) -> None:
+        """Have in memory what a store has of these turns; each is asked for once."""
+        owner, memory = self._owner, self._memory
+        unknown = [key for key in keys if not memory.knows(owner, conversation, key)]
+        if len(unknown) > SINGLE_READS:
+            rows = store.read(conversation)
+        else:
+            rows = {key: store.exchange(conversation, key) for key in unknown}
+        for key, row in rows.items():
+            if row and (owner, conversation, key) not in memory.exchanges:
+                memory.keep(owner, conversation, key, HiddenExchange.of(row))
+        for key in unknown if store.answers else ():
+            if not rows.get(key):
+                memory.keep_bare(owner, conversation, key)
 
     def _tell_lost(self, conversation: str, messages: list[Any], found: set[str]) -> None:
         """Log, once for each, what belongs to an answer that the client has changed or left out:

@@ -26,6 +26,11 @@ class SessionExchanges:
     def __init__(self, store: ConversationStore) -> None:
         self._store = store
 
+    @property
+    def answers(self) -> bool:
+        """Whether the last read was one."""
+        return self._store.last_failure is None
+
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All exchanges of a conversation, by key."""
         prefix = f"hidden/{conversation}/"
@@ -62,6 +67,11 @@ class StoredExchanges:
 
     def __init__(self, store: TenantStore, quiet: StoreBackoff) -> None:
         self._store, self._quiet = store, quiet
+
+    @property
+    def answers(self) -> bool:
+        """Whether the last read was one."""
+        return time.monotonic() >= self._quiet.until
 
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All exchanges of a conversation, by key."""
