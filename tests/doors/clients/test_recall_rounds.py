@@ -11,6 +11,7 @@ import re
 from contextlib import closing
 
 import anthropic
+import boto3
 import botocore.exceptions
 import httpx2
 import openai
@@ -653,3 +654,23 @@ def test_a_later_turn_has_what_was_hidden_of_a_structured_answer(stream):
         more = [*HI, {"role": "assistant", "content": said}, *HI]
         client.chat.completions.create(model="gpt-5.1", messages=more, response_format=JSON)
         assert calls_recall(provider.requests[2])
+
+
+def test_what_cannot_be_rewritten_does_not_get_the_tool(caplog):
+    with StrictProvider() as provider:
+        client = genai_client(provider)
+        answer = client.interactions.create(model="gemini-3.5-pro", input="Hi.")
+        assert answer.output_text == "OK"
+        assert declared(provider.requests[0]) == 0
+    assert "answers of gemini-interactions are not rewritten here" in caplog.text
+
+
+def test_a_session_of_boto3_gives_the_tool_in_whole_answers_only(caplog):
+    made = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name="us-east-1")
+    session = trimtab.clients.boto3(made, recall=True)
+    with StrictProvider([Answer("", [RECALL]), "Found.", "OK"]) as provider:
+        client = session.client("bedrock-runtime", endpoint_url=provider.url)
+        assert plainly_asked(client, stream=False) == "Found."
+        plainly_asked(client, stream=True)
+        assert [declared(record) for record in provider.requests] == [1, 1, 0]
+    assert "streams of bedrock are not rewritten here" in caplog.text
