@@ -125,9 +125,13 @@ class Guard:
             return None
         if done.refusals[-1].kind not in ("invalid_other", "other"):
             return None
-        if not recalls.is_refused(started.given, started.target, error):
-            return None
-        return self.flow(started.given, started.target, recall=False)
+        return self._flow_without(recalls, started) if recalls.may_be_refused(error) else None
+
+    def _flow_without(self, recalls: Recalls, started: Started) -> Flow:
+        done = yield from self.flow(started.given, started.target, recall=False)
+        if done.accepted:
+            recalls.was_refused(started.given, started.target)
+        return done
 
     def start_parsed(
         self, body: dict[str, Any], url: str, headers: Mapping[str, str], target: RequestTarget

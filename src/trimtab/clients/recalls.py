@@ -73,14 +73,14 @@ class Recalls:
             self._tell("this door does not answer its calls")
         return offered
 
-    def is_refused(self, given: Any, target: RequestTarget, error: Any) -> bool:
-        """Whether a refusal is about tools: the request is then sent without ours, and so are later
-        ones that offer as many.  A model may take none, or a server no more."""
-        if not _OF_TOOLS.search(str(error)[:_CHARS]):
-            return False
+    def may_be_refused(self, error: Any) -> bool:
+        """Whether a refusal may be of our tool: a model may take none, or a server no more."""
+        return bool(_OF_TOOLS.search(str(error)[:_CHARS]))
+
+    def was_refused(self, given: Any, target: RequestTarget) -> None:
+        """Without our tool the request was accepted: offer it no more where there are as many."""
         self._refused.add(self._kind(RequestBody.of(given).tree, target))
         self._tell(REFUSED)
-        return True
 
     def _kind(self, tree: Any, target: RequestTarget) -> tuple[str, int]:
         tools = tools_of(target.format.partition(":")[0], tree) if isinstance(tree, dict) else None

@@ -576,6 +576,16 @@ def test_what_takes_no_tools_is_not_asked_with_ours_again():
         assert [declared(record) for record in provider.requests] == [1, 0, 0, 1]
 
 
+def test_a_refusal_that_comes_without_our_tool_too_takes_it_from_nobody():
+    refusal = Refuse("opaque", status=400, body=NO_TOOLS, times=2)
+    with StrictProvider([refusal]) as provider:
+        client = openai_client(provider, sync=True)
+        with pytest.raises(openai.BadRequestError):
+            client.chat.completions.create(model="gpt-5.1", messages=HI)
+        client.chat.completions.create(model="gpt-5.1", messages=HI)
+        assert [declared(record) for record in provider.requests] == [1, 0, 1]
+
+
 def test_anthropic_s_client_that_signs_asks_again_without_the_tool_too():
     refusal = Refuse("opaque", status=400, body=NO_TOOLS)
     with StrictProvider([refusal]) as provider:
