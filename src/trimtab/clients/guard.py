@@ -41,6 +41,7 @@ class GuardKeywords(SessionKeywords, total=False):
     learned: LearnedLimits | None
     retry_result_chars: int
     strict: bool
+    notes: bool
 
 
 class Guard:
@@ -49,7 +50,8 @@ class Guard:
     Takes the keywords of ``Session``, or ``session=`` itself.  ``learned``: limits learned from
     refusals, to share or keep them (``LearnedLimits``); ``retry_result_chars``: chars to which each
     tool result is cut after a refusal without a reason (a bare "ERROR"), 0: no such retry;
-    ``strict``: raise our errors instead of sending the request unchanged.  ``stats`` counts
+    ``strict``: raise our errors instead of sending the request unchanged; ``notes``: the model gets
+    a tool to keep texts of its own word for word, and the recall tool.  ``stats`` counts
     requests, refusals and retries.
     """
 
@@ -60,6 +62,7 @@ class Guard:
         learned: LearnedLimits | None = None,
         retry_result_chars: int = RESULT_CHARS,
         strict: bool = False,
+        notes: bool = False,
         **keywords: Unpack[SessionKeywords],
     ) -> None:
         check_names(keywords, GuardKeywords.__annotations__.keys(), "Guard")
@@ -75,10 +78,10 @@ class Guard:
         self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
         self._recalls: Recalls | None = None
-        if self.session.settings.recall:
+        if self.session.settings.recall or notes:
             from trimtab.clients.recalls import Recalls
 
-            self._recalls = Recalls(self.session)
+            self._recalls = Recalls(self.session, notes=notes)
 
     def wants(self, method: str, url: str) -> bool:
         """Whether a request may have to be fitted; if not, its body need not be read."""

@@ -43,8 +43,8 @@ class ToolOffer(NamedTuple):
 class Recalls:
     """Offers the recall tool in the requests of one session, and keeps what callers don't see."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, *, notes: bool = False) -> None:
+        self._session, self._notes = session, notes
         self._hidden = ExchangeMemory().of("", "")
         self._told = set[str]()
         """Why requests did not get the tool, as far as it was logged."""
@@ -108,7 +108,7 @@ class Recalls:
             return body, None, REFUSED
         rounds = RecallRounds(
             format, self._session, self._hidden, exchanges_of(self._session),
-            model=target.model, alone=True, sums_prompts=True,
+            notes=self._notes, model=target.model, alone=True, sums_prompts=True,
         )  # fmt: skip
         prepared = rounds.prepared(source, conversation)
         body = body if prepared is None else prepared

@@ -184,7 +184,7 @@ class Proxy:
         elif path == "/metrics" or path == OURS or path.startswith(f"{OURS}/"):
             pages = DashboardData(
                 self.records, self.access, self.tenants, self.draining,
-                recall=self.settings.recall or self.settings.prune,
+                recall=self.settings.offers_recall,
             )  # fmt: skip
             try:
                 await dashboard.serve(pages, scope, receive, reply)
@@ -370,13 +370,13 @@ class Proxy:
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.records.clock(),
         )  # fmt: skip
         recall = None
-        wanted = self.settings.recall or self.settings.prune
+        wanted = self.settings.offers_recall
         format, listed, framed = call.route.format, call.route.listed, call.route.framed
         if wanted and tenant != NOBODY and rewritable(format, listed=listed, framed=framed):
             facts = self.tenants.exchanges(call.upstream, tenant)
             recall = RecallRounds(
                 format, session, self.hidden.of(call.upstream.name, tenant), facts,
-                prune=self.settings.prune, model=call.route.model,
+                prune=self.settings.prune, notes=self.settings.notes, model=call.route.model,
             )  # fmt: skip
 
         def parse() -> RequestBody | bytes | None:

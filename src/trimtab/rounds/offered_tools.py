@@ -1,4 +1,4 @@
-"""The tools that we answer ourselves: recall, and on request prune, distill and compress.
+"""The tools that we answer ourselves: recall, and on request note, prune, distill and compress.
 
 This file has their definitions and their results.
 """
@@ -11,8 +11,11 @@ from typing import Any, cast
 from trimtab.errors import TrimtabError
 from trimtab.journal.excerpts import Said, answer
 from trimtab.session import RequestOriginals, Session, prunable
+from trimtab.sessions.note_tool import note_tool
 from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.settings import FitKeywords
+from trimtab.transcript.model_notes import NAME as NOTE
+from trimtab.transcript.model_notes import noted
 from trimtab.wire.detect import FormatName
 
 PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
@@ -56,13 +59,15 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Description and schema by name; the same bytes in every request and release, for the cache."""
 
 
-def names(prune: bool) -> tuple[str, ...]:
+def names(prune: bool, notes: bool) -> tuple[str, ...]:
     """The names of the offered tools."""
-    return (NAME, *_TOOLS) if prune else (NAME,)
+    return (NAME, *((NOTE,) if notes else ()), *(_TOOLS if prune else ()))
 
 
 def definition(format: str, name: str) -> dict[str, Any]:
     """A tool as this format declares it."""
+    if name == NOTE:
+        return note_tool(format).definition
     tool: dict[str, Any] = recall_tool(format).definition
     return tool if name == NAME else _renamed(tool, name)
 
@@ -99,6 +104,9 @@ def result(
     }
     try:
         taken_out = name in _TOOLS
+        if name == NOTE:
+            notes = note_tool(format)
+            return notes.part(call_id, Said(*noted(notes.notes(body), arguments)))
         said = (_taken_out(session, body, name, arguments, keywords) if taken_out
                 else answer(RequestOriginals(session, body, **keywords), arguments))  # fmt: skip
     except TrimtabError as error:

@@ -68,15 +68,16 @@ class RecallRounds:
 
     def __init__(
         self, format: str, session: Session, memory: HiddenExchanges,
-        facts: ExchangeStore | None, *, prune: bool = False, model: str | None = None,
-        alone: bool = False, sums_prompts: bool = False,
+        facts: ExchangeStore | None, *, prune: bool = False, notes: bool = False,
+        model: str | None = None, alone: bool = False, sums_prompts: bool = False,
     ) -> None:  # fmt: skip
-        """``prune``: whether the tools for pruning are offered too; ``alone``: whether a request
+        """``prune``, ``notes``: whether the tools for pruning and for notes are offered too;
+        ``alone``: whether a request
         without tools gets ours; ``sums_prompts``: whether the client is told the prompts of all
         rounds as one sum, or that of the last round."""
         self._format, self._conversation = format, ""
         self._session, self._memory, self._facts = session, memory, facts
-        self._names, self._model, self._alone = offered_tools.names(prune), model, alone
+        self._names, self._model, self._alone = offered_tools.names(prune, notes), model, alone
         self._body: Any = None
         self._asked: list[Any] = []
         self._real: list[Any] = []

@@ -164,6 +164,10 @@ class ProxySettings:
         False, FLAG,
         "and one that takes out results the model no longer needs; recall comes with it",
     )  # fmt: skip
+    notes: bool = setting(
+        False, FLAG,
+        "and one with which it keeps texts of its own word for word; recall comes with it",
+    )  # fmt: skip
     retry_result_chars: int = setting(
         RESULT_CHARS, COUNT,
         "to what a refusal that names nothing (a bare ERROR) cuts each tool result; 0: such a "
@@ -238,6 +242,11 @@ class ProxySettings:
     def one_tenant(self) -> bool:
         """Whether all requests belong to one user."""
         return (self.tenants or ("one" if self.local else "key")) == "one"
+
+    @property
+    def offers_recall(self) -> bool:
+        """Whether models are offered the recall tool."""
+        return self.recall or self.prune or self.notes
 
     @property
     def keeps_texts(self) -> bool:
