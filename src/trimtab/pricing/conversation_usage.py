@@ -20,13 +20,14 @@ WARMER = "trimtab keep-warm"
 class UsageRow(NamedTuple):
     """The calls of one day to one model: ``usage`` is as billed, ``arrived`` the prompts' size as
     the client sent them, in the provider's tokens.  ``dear``: whether the prompts are above the
-    model's tier."""
+    model's tier; ``look_up``: whether these calls read the result of a tool that we answered."""
 
     day: str
     dear: bool
     calls: int
     arrived: int
     usage: CallUsage
+    look_up: bool = False
 
 
 @dataclass
@@ -41,19 +42,20 @@ class ConversationUsage:
     rows: dict[str, list[int]] = field(default_factory=dict)
     tenant: str = ""
 
-    def add(self, day: str, arrived: int, usage: CallUsage) -> None:
+    def add(self, day: str, arrived: int, usage: CallUsage, *, look_up: bool = False) -> None:
         """Add one call."""
-        key = "\t".join((day, usage.model, "dear" if is_dear(usage) else ""))
+        marks = ("dear" if is_dear(usage) else "", "look-up" if look_up else "")
+        key = "\t".join((day, usage.model, " ".join(filter(None, marks))))
         row = self.rows.setdefault(key, [0] * (2 + len(KINDS)))
         added = [1, arrived, *(getattr(usage, kind) for kind in KINDS)]
         row[:] = [total + more for total, more in zip(row, added, strict=True)]
 
     def __iter__(self) -> Iterator[UsageRow]:
         for key, (calls, arrived, *tokens) in self.rows.items():
-            day, model, dear = key.split("\t")
+            day, model, marks = key.split("\t")
             uncached, read, written, written_1h, output = tokens
             usage = CallUsage(model, uncached, read, written, written_1h, output)
-            yield UsageRow(day, bool(dear), calls, arrived, usage)
+            yield UsageRow(day, "dear" in marks, calls, arrived, usage, "look-up" in marks)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""

@@ -20,7 +20,7 @@ class PaidCall:
     """One billed call with the names it is grouped by; ``day`` is "" if the log has no times.
 
     Or the sum of several ``calls`` of one day to one model, either all or none of them ``dear``
-    (above the model's tier).
+    (above the model's tier).  ``look_up``: they read the result of a tool that trimtab answered.
     """
 
     session: str
@@ -32,6 +32,7 @@ class PaidCall:
     calls: int = 1
     dear: bool | None = None
     tenant: str = ""
+    look_up: bool = False
 
     def key(self, by: str) -> str:
         """The name of the call's group."""
@@ -46,7 +47,7 @@ def calls_of(conversations: Iterable[ConversationUsage]) -> list[PaidCall]:
 def _call(conversation: ConversationUsage, row: UsageRow) -> PaidCall:
     return PaidCall(
         conversation.id, conversation.agent, conversation.upstream, row.day, row.usage,
-        calls=row.calls, dear=row.dear, tenant=conversation.tenant,
+        calls=row.calls, dear=row.dear, tenant=conversation.tenant, look_up=row.look_up,
     )  # fmt: skip
 
 

@@ -33,12 +33,14 @@ _KEYS = {LOCAL: "one user", HOLDER: "the proxy's token", "unknown": "not recorde
 
 @dataclass(frozen=True)
 class Spend:
-    """Sums of the agents' own calls, by group, and of our pings.  ``reduced``: dollars of the
-    prompts in the experiment's treated arm; ``unread``: stored facts that could not be read."""
+    """Sums of the agents' own calls, by group, of our pings, and of the calls in which the model
+    read what it looked up (in ``paid`` too).  ``reduced``: dollars of the prompts in the
+    experiment's treated arm; ``unread``: stored facts that could not be read."""
 
     paid: Paid
     groups: list[Paid]
     pings: Paid
+    look_ups: Paid
     savings: Savings | None
     reduced: float = 0.0
     unread: int = 0
@@ -47,7 +49,7 @@ class Spend:
         """JSON-able."""
         return {
             "paid": self.paid.as_dict(), "groups": [paid.as_dict() for paid in self.groups],
-            "trimtab": self.pings.as_dict(),
+            "trimtab": self.pings.as_dict(), "look_ups": self.look_ups.as_dict(),
             "savings": None if self.savings is None else self.savings.as_dict(),
             "unread_facts": self.unread,
         }  # fmt: skip
@@ -68,7 +70,8 @@ def spend(ledger: UsageLedger, by: str) -> Spend:
     agents_calls = [call for call in calls if call.agent != WARMER]
     treated = (conversation for conversation in conversations if conversation.arm == "treated")
     return Spend(
-        total(agents_calls), grouped(agents_calls, by), total(pings), arms_of(conversations),
+        total(agents_calls), grouped(agents_calls, by), total(pings),
+        total([call for call in calls if call.look_up]), arms_of(conversations),
         total(calls_of(treated)).cost.prompt, unread,
     )  # fmt: skip
 
@@ -120,6 +123,9 @@ def _answers(
         rows.append(("Estimated", dollars(activity.dollars),
                      f"saved since the proxy was started, by {activity.savings.prices.name}: an "
                      "estimate, no measurement"))  # fmt: skip
+    if spend.look_ups.calls:
+        about = f"{many(spend.look_ups.calls, 'call')} in which the model read what it looked up"
+        rows.append(("Look-ups", _money(spend.look_ups), f"of what was paid: {about}"))
     pings = many(spend.pings.calls, "ping") + " that keep caches warm" if spend.pings.calls else ""
     if pings and activity.warm.hits:
         pings += f" (since the proxy was started they saved about {dollars(activity.warm.saved)})"

@@ -101,13 +101,15 @@ class RequestRecorder:
         """Record that the request was fitted; it becomes a turn of its session."""
         if self.open_session is None:
             return
-        if self.turn is not None and self.session is not None:  # another round of the same answer
+        look_up = self.turn is not None  # another round of the same answer
+        if self.turn is not None and self.session is not None:
             self._close_turn(self.session, self.turn, 200)
         self.session = session = self.open_session()
         if self._records.requests.keeps_texts and not session.prompt:
             session.prompt, session.project = first_prompt(self.tree), folder(self.tree)
         session.model, session.arm = self.model or session.model, fitted.arm or session.arm
         self.turn = session.turn(fitted, self._records.clock(), room)
+        self.turn.look_up = look_up
         self.turn.fit_ms, self.turn.request = milliseconds, self._number
         self._count_new(fitted)
         self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
@@ -202,6 +204,7 @@ class RequestRecorder:
                 f"{session.upstream}/{session.id}", agent=agent_of(session.client),
                 upstream=session.upstream, arm=session.arm, when=turn.when,
                 arrived=turn.arrived, usage=usage.call(session.model), tenant=session.tenant,
+                look_up=turn.look_up,
             )  # fmt: skip
         metrics = self._records.metrics
         for kind in self._kinds:

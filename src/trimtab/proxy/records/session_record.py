@@ -119,6 +119,8 @@ class TurnRecord:
     """Why they were not (``prefix_breaks``)."""
     diagnosis: str = ""
     """What the provider itself reports on its cache (``tools_changed``); "" if it does not."""
+    look_up: bool = False
+    """Whether it is a further round of one answer: the model reads what it looked up."""
     request: int = 0
     """Its number among the recent requests of this run; 0 for an earlier run."""
 

@@ -34,10 +34,10 @@ class UsageLedger:
 
     def add(
         self, conversation: str, *, agent: str, upstream: str, arm: str, when: float, arrived: int,
-        usage: CallUsage, tenant: str = "",
+        usage: CallUsage, tenant: str = "", look_up: bool = False,
     ) -> None:  # fmt: skip
         """One answered call; ``arrived``: the prompt as the client sent it, in the provider's
-        tokens."""
+        tokens; ``look_up``: whether it read the result of a tool that we answered."""
         day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d}"
         with self._lock:
             usages = self._conversations.pop(conversation, None)
@@ -45,7 +45,7 @@ class UsageLedger:
                 usages = ConversationUsage(conversation, agent, upstream, tenant=tenant)
             self._conversations[conversation] = usages
             usages.arm = arm or usages.arm
-            usages.add(day, arrived, usage)
+            usages.add(day, arrived, usage, look_up=look_up)
             self._changed.add(conversation)
 
     def unwritten(self) -> dict[str, dict[str, Any]]:

@@ -93,6 +93,8 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
     if pings.calls:
         sent = many(pings.calls, "ping")
         cost = f"{money(pings.cost.total)} of it, for {sent} that keep caches warm."
+    if (read := total([call for call in calls if call.look_up])).calls:
+        cost += f" {money(read.cost.total)} of it, for {many(read.calls, 'look-up')} of the model."
     return [
         ("Paid", _paid(total(calls), calls)), ("Saved", saved), ("How sure", sure),
         ("trimtab itself", f"{cost} Cache that its cuts broke is in what was paid; "
