@@ -19,6 +19,7 @@ STATE = "its provider keeps the conversation and adds every round to it"
 LATER = "its answer is fetched later (background)"
 FUNCTIONS = "it offers functions in the old way, beside which no tool is accepted"
 PREDICTED = "it predicts its answer (prediction), beside which no tool is accepted"
+PARTS = "its input is no list of steps"
 PROMPT = "its tools are those of a prompt that the provider keeps"
 CACHED = "its tools are those of content that the provider keeps"
 BUILT_IN = "it offers built-in tools only, beside which Gemini takes no function"
@@ -48,7 +49,21 @@ def _incompatible(format: str, body: Mapping[str, Any], offered: Any) -> str:
     for only, key, reason in _BESIDE:
         if format == only and body.get(key):
             return reason
+    if format == "gemini-interactions":
+        kept = body.get("store") is not False or body.get("previous_interaction_id")
+        return STATE if kept else "" if _is_of_steps(body.get("input")) else PARTS
     return BUILT_IN if format == "gemini" and offered and _declarations(offered) is None else ""
+
+
+def _is_of_steps(given: Any) -> bool:
+    """Whether an interaction's input can be continued by steps: a text, or steps."""
+    if isinstance(given, str):
+        return True
+    steps = given if isinstance(given, list) else [None]
+    return all(isinstance(s, dict) and s.get("type") not in (None, *_CONTENT) for s in steps)
+
+
+_CONTENT = ("text", "image", "audio", "document", "video")
 
 
 _BESIDE = (
@@ -71,6 +86,8 @@ def asks_for_structure(format: str, body: Mapping[str, Any]) -> bool:
     if format == "gemini":
         config = _object(body.get("generationConfig"))
         return config.get("responseMimeType") == "application/json"
+    if format == "gemini-interactions":
+        return bool(body.get("response_format"))
     if format == "bedrock":
         return bool(_object(body.get("outputConfig")).get("textFormat"))
     return bool(body.get("output_format") or _object(body.get("output_config")).get("format"))
@@ -112,7 +129,8 @@ def _requires_a_call(format: str, body: Mapping[str, Any]) -> bool:
     if format == "gemini":
         config = _object(_object(body.get("toolConfig")).get("functionCallingConfig"))
         return config.get("mode") == "ANY" and not config.get("allowedFunctionNames")
-    wanted = body.get("tool_choice")
+    holder = body.get("generation_config") if format == "gemini-interactions" else body
+    wanted = _object(holder).get("tool_choice")
     return (wanted.get("type") if isinstance(wanted, dict) else wanted) in ("required", "any")
 
 

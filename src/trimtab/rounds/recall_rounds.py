@@ -23,6 +23,7 @@ from trimtab.rounds.declaration import (
     why_undeclared,
 )
 from trimtab.rounds.gemini import GeminiRewriter
+from trimtab.rounds.gemini_interactions import GeminiInteractionsRewriter
 from trimtab.rounds.hidden_exchanges import (
     ExchangeStore,
     HiddenExchanges,
@@ -47,6 +48,7 @@ REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
     "anthropic": AnthropicRewriter,
     "bedrock": BedrockRewriter,
     "gemini": GeminiRewriter,
+    "gemini-interactions": GeminiInteractionsRewriter,
 }
 
 
@@ -171,7 +173,8 @@ class RecallRounds:
             results = self._results()
         if not self._real and not results:
             return
-        if isinstance(rewriter, OpenAIResponsesRewriter) and self._body.get("store") is not False:
+        stored = self._body.get("store") is not False
+        if stored and isinstance(rewriter, OpenAIResponsesRewriter):
             first, last = rewriter.first_id, rewriter.last_id
             for name in {first, last} if results else {first}:  # a client may have read either
                 self._memory.follow(name, last, results, self._facts)

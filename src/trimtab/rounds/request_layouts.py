@@ -12,6 +12,10 @@ _MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call", "local_shell_c
 _RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
+ITEMS = ("openai-responses", "gemini-interactions")
+"""Formats whose model turns are several items in a row."""
+
+
 @dataclass(frozen=True)
 class RequestLayout:
     """One format's requests.
@@ -88,6 +92,16 @@ def _is_model_item(item: Any) -> bool:
     return kind in _MODEL_ITEMS or (kind == "message" and item.get("role") == "assistant")
 
 
+def _step(step: Any) -> list[str]:
+    if step.get("type") == "function_call":
+        return [str(step["id"])] if step.get("id") else []
+    return texts(step.get("content"), "text") if step.get("type") == "model_output" else []
+
+
+def _is_model_step(step: Any) -> bool:
+    return step.get("type") not in ("user_input", "function_result", None)
+
+
 def _names(*keys: str) -> Callable[[Any], list[str]]:
     """Names of tools, found below these keys of each."""
 
@@ -115,6 +129,7 @@ LAYOUTS: Mapping[str, RequestLayout] = {
         "contents", lambda m: bool(m.get("role") == "model"), _gemini,
         _names("functionDeclarations"), "parts",
     ),
+    "gemini-interactions": RequestLayout("input", _is_model_step, _step, _names()),
 }  # fmt: skip
 
 
@@ -138,6 +153,8 @@ def offers_any(format: str, body: Any, names: Sequence[str]) -> bool:
 def history(format: str, body: Any) -> list[Any]:
     """The messages of a request; a plain text counts as one user message."""
     messages = body.get(LAYOUTS[format].key)
+    if isinstance(messages, str) and format == "gemini-interactions":
+        return [{"type": "user_input", "content": [{"type": "text", "text": messages}]}]
     if isinstance(messages, str):
         return [{"type": "message", "role": "user", "content": messages}]
     return messages if isinstance(messages, list) else []
@@ -165,7 +182,7 @@ def runs(format: str, messages: list[Any]) -> Iterator[tuple[int, int]]:
         end = at
         while end < len(messages) and isinstance(messages[end], dict) and speaker(messages[end]):
             end += 1
-            if format != "openai-responses":
+            if format not in ITEMS:
                 break
         if end > at:
             yield at, end

@@ -189,4 +189,4 @@ def _by_modality(rows: list[Any]) -> list[Any]:
 
 
 _SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
-           "thoughtsTokenCount")  # fmt: skip
+           "thoughtsTokenCount", "total_output_tokens", "total_thought_tokens")  # fmt: skip

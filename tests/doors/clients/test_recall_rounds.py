@@ -666,13 +666,16 @@ def test_a_later_turn_has_what_was_hidden_of_a_structured_answer(stream):
         assert calls_recall(provider.requests[2])
 
 
-def test_what_cannot_be_rewritten_does_not_get_the_tool(caplog):
-    with StrictProvider() as provider:
+def test_an_interaction_gets_the_tool_where_its_provider_does_not_keep_it(caplog):
+    with StrictProvider(["OK", Answer("", [RECALL]), "Found."]) as provider:
         client = genai_client(provider)
         answer = client.interactions.create(model="gemini-3.5-pro", input="Hi.")
         assert answer.output_text == "OK"
         assert declared(provider.requests[0]) == 0
-    assert "answers of gemini-interactions are not rewritten here" in caplog.text
+        answer = client.interactions.create(model="gemini-3.5-pro", input="Hi.", store=False)
+        assert answer.output_text == "Found."
+        assert [declared(record) for record in provider.requests] == [0, 1, 1]
+    assert "its provider keeps the conversation" in caplog.text
 
 
 def test_a_session_of_boto3_gives_the_tool_in_whole_answers_only(caplog):

@@ -20,13 +20,16 @@ TOOLS = {
     "anthropic": {"tools": [{"name": "read", "input_schema": {"type": "object"}}]},
     "bedrock": {"toolConfig": {"tools": [{"toolSpec": {"name": "read"}}]}},
     "gemini": {"tools": [{"functionDeclarations": [READ]}]},
+    "gemini-interactions": {"tools": [{"type": "function", **READ}]},
 }
-LISTS = {"openai-responses": "input", "gemini": "contents"}
+LISTS = {"openai-responses": "input", "gemini": "contents", "gemini-interactions": "input"}
+KEPT = {"gemini-interactions": {"store": False}}
 EVERY = pytest.mark.parametrize("format", REWRITERS)
 
 
 def body(format, offers=True, **more):
-    return {LISTS.get(format, "messages"): [], **(TOOLS[format] if offers else {}), **more}
+    own = {**(TOOLS[format] if offers else {}), **KEPT.get(format, {}), **more}
+    return {LISTS.get(format, "messages"): [], **own}
 
 
 def why(format, given, alone=True):
@@ -65,6 +68,7 @@ DEMANDS = [
     ("anthropic", {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}}),
     ("bedrock", {"toolConfig": {**TOOLS["bedrock"]["toolConfig"], "toolChoice": {"any": {}}}}),
     ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
+    ("gemini-interactions", {"generation_config": {"tool_choice": "any"}}),
 ]
 FREE = [
     ("openai-chat", {"tool_choice": "auto"}),
