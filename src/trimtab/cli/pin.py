@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 import trimtab
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
-from trimtab.cli.store_options import STORES, add_tenant, existing_store, originals_of, own_store
+from trimtab.cli.store_options import STORES, add_tenant, existing_store, originals_of, proxy_store
 from trimtab.cli.terminal import clean
 from trimtab.journal import file_format
 from trimtab.settings import NO_WINDOW
@@ -39,30 +40,39 @@ def run(args: Namespace) -> int:
     """Pin, unpin or list, and say what was done."""
     if not (args.handle or args.text or args.file or args.list):
         raise ExitWith(USAGE, "name a HANDLE, --text WORDS or --file PATH; --list shows all pins")
-    if args.handle and args.remove:
-        raise ExitWith(USAGE, "--remove takes --text or --file; Session.unpin takes a handle")
+    if args.handle and args.remove and not args.journal:
+        raise ExitWith(
+            USAGE, "--remove HANDLE needs --journal FILE; of a store use Session.unpin(HANDLE)"
+        )
     told = _in_journal(args) if args.journal else _in_store(args)
     print("\n".join(map(clean, told)), file=sys.stdout if args.list else sys.stderr)
     return DONE
 
 
 def _in_journal(args: Namespace) -> list[str]:
-    journal = journal_file.load(args.journal, must_exist=not args.text and not args.file)
+    is_new = not Path(args.journal).exists()
+    pins_words = (args.text or args.file) and not args.remove
+    journal = journal_file.load(args.journal, must_exist=not pins_words)
     session = trimtab.Session(journal=file_format.to_dict(journal), window=NO_WINDOW)
     if args.list:
         return session.pins() or ["nothing is pinned"]
-    if args.handle:
+    named, before = args.handle or args.text or args.file, session.pins()
+    if args.remove:
+        session.unpin(args.handle or "", text=args.text or "", file=args.file or "")
+        if session.pins() == before:
+            return [f"{named} was not pinned; --list shows all pins"]
+    elif args.handle:
         session.undo(args.handle)
     else:
-        change = session.unpin if args.remove else session.pin
-        change(text=args.text or "", file=args.file or "")
+        session.pin(text=args.text or "", file=args.file or "")
     journal_file.save(args.journal, session.journal)
-    return [f"{args.handle or args.text or args.file} is {'un' * args.remove}pinned"]
+    new = f" in {args.journal}, a new file" if is_new else ""
+    return [f"{named} is no longer pinned" if args.remove else f"{named} is pinned{new}"]
 
 
 def _in_store(args: Namespace) -> list[str]:
-    args.store = args.store or own_store()
-    reader = originals_of(args, existing_store(args.store))
+    store = existing_store(args.store) if args.store else proxy_store(args)
+    reader = originals_of(args, store)
     if args.list:
         return reader.pins(args.conversation) or ["nothing is pinned"]
     if args.handle:

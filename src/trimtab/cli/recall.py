@@ -26,6 +26,7 @@ from trimtab.cli.store_options import (
     originals_of,
     other_tenants,
     own_store,
+    proxy_store,
 )
 from trimtab.cli.terminal import clean
 from trimtab.errors import UnknownHandle
@@ -224,13 +225,7 @@ class _OfTheProxy:
     had the last handle."""
 
     def __init__(self, args: Namespace) -> None:
-        self._args, args.store = args, own_store()
-        try:
-            self._store = existing_store(args.store)
-        except ExitWith:
-            raise ExitWith(
-                USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
-            ) from None
+        self._args, self._store = args, proxy_store(args)
 
     def _readers(self) -> Iterator[OriginalsReader]:
         for tenant in sorted({row.tenant for row in self._store.conversations()}):

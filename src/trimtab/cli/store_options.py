@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from trimtab.cli import tokens
-from trimtab.cli.exit_codes import MISSING, ExitWith
+from trimtab.cli.exit_codes import MISSING, USAGE, ExitWith
 from trimtab.cli.terminal import clean
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.stores.base import Store
@@ -30,6 +30,17 @@ def existing_store(url: str) -> Store:
     if path is not None and not path.is_file():
         raise ExitWith(MISSING, f"{path}: no such file; check --store")
     return store
+
+
+def proxy_store(args: Namespace) -> Store:
+    """The user's own proxy store, which ``args.store`` then names, for commands that only read."""
+    args.store = own_store()
+    try:
+        return existing_store(args.store)
+    except ExitWith:
+        raise ExitWith(
+            USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
+        ) from None
 
 
 def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader:

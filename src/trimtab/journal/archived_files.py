@@ -33,7 +33,8 @@ class FileReading:
         how = "written" if self.entry.call.arguments.action == "write" else "read"
         first = self.entry.call.arguments.first
         part = f", from line {first}" if first > 1 else ""
-        since = f"; {len(self.later)} later edits below" if self.later else ""
+        count = len(self.later)
+        since = f"; {count} later edit{'s' * (count > 1)} below" if count else ""
         return (
             f"[{self.path} as it was {how} in {self.step.name}{part}{since}. Steps that were not "
             "left out may have changed it since.]"
@@ -42,7 +43,9 @@ class FileReading:
     def edits(self, most: int) -> Iterator[str]:
         """The later edits, of at most so many characters."""
         for number, (step, edit) in enumerate(self.later):
-            rows = [f"[{step.name} edited it:]"]
+            known = edit.old or edit.new
+            how = ":]" if known else "; recall this step to see how]"
+            rows = [f"[{step.name} edited it{how}"]
             rows += [f"-{line}" for line in edit.old.splitlines()]
             rows += [f"+{line}" for line in edit.new.splitlines()]
             most -= sum(map(len, rows)) + len(rows)
@@ -64,7 +67,7 @@ def file_reading(steps: Iterable[ArchivedStep], wanted: str) -> FileReading | No
                 continue
             if (text := _text(entry, own[0])) is not None:
                 return FileReading(own[0], step, entry, text, later[::-1])
-            later += [(step, edit) for edit in reversed(entry.edits) if is_same(edit.path, path)]
+            later += [(step, edit) for edit in _edits(entry, own[0], path)]
     known = ", ".join(list(names)[:MAX_NAMES]) or "none"
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return NoReading(f"no reading of {wanted[:200]!r} was left out; files there: {known}{more}")
@@ -73,6 +76,14 @@ def file_reading(steps: Iterable[ArchivedStep], wanted: str) -> FileReading | No
 def is_same(path: str, wanted: str) -> bool:
     """Whether two spellings can be of one file: equal, or one ends like the other."""
     return path == wanted or path.endswith(f"/{wanted}") or wanted.endswith(f"/{path}")
+
+
+def _edits(entry: Entry, name: str, path: str) -> list[FileEdit]:
+    """The call's edits of the file, newest first; an empty one of an edit whose arguments we
+    cannot read."""
+    known = [edit for edit in reversed(entry.edits) if is_same(edit.path, path)]
+    is_unread = entry.call.arguments.action == "edit" and not entry.edits
+    return [FileEdit(name, "", "")] if is_unread else known
 
 
 def _text(entry: Entry, path: str) -> str | None:

@@ -186,7 +186,8 @@ def _lines(text: str, first: int, last: int) -> Said:
                 cut = rows.pop()[:MAX_CHARS]
                 rows.append(f"{cut}\n[line {number} goes on: start and end give its characters]")
     if not rows:
-        return Said(f"no line {first} to {last}: it has {number:,} lines", failed=True)
+        to = f" to {last}" if last != first else ""
+        return Said(f"no line {first}{to}: it has {number:,} lines", failed=True)
     return Said("\n".join(rows))
 
 

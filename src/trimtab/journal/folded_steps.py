@@ -70,7 +70,8 @@ def steps_of(original: str, first: int, last: int) -> str:
     asked = [step for step in steps if first <= step.number <= last]
     if not asked:
         there = f"it has steps 1 to {len(steps)}" if steps else "it is not made of steps"
-        raise ValueError(f"no step {first} to {last}: {there}")
+        to = f" to {last}" if last != first else ""
+        raise ValueError(f"no step {first}{to}: {there}")
     return f"[{original[asked[0].start : asked[-1].end]}]"
 
 

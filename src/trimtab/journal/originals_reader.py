@@ -127,6 +127,8 @@ class OriginalsReader:
         new = rows(before, before.pinned([pin], pin=pinned), int(self._now()))
         if new:
             self._store.write(self._store.batch(conversation, new))
+        if not pinned and not new:
+            return f"{pin} was not pinned in conversation {conversation}"
         if not pinned:
             return f"{pin} is no longer pinned in conversation {conversation}"
         return f"{pin} is pinned in conversation {conversation}, from its next request on"

@@ -56,6 +56,43 @@ def test_a_sentence_is_pinned_in_a_journal_and_unpinned(
     assert not whole(fitted(tmp_path, 60))
 
 
+def test_what_a_removal_finds_is_said_and_a_new_journal_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--journal", f"{tmp_path}/journal"]
+    assert main(["pin", "--file", "a.py", "--remove", *where]) == 6
+    assert not (tmp_path / "journal").exists()
+    capsys.readouterr()
+    assert main(["pin", "--file", "a.py", *where]) == 0
+    assert capsys.readouterr().err == f"a.py is pinned in {tmp_path}/journal, a new file\n"
+    assert main(["pin", "--file", "a.py", "--remove", *where]) == 0
+    assert capsys.readouterr().err == "a.py is no longer pinned\n"
+    assert main(["pin", "--file", "a.py", "--remove", *where]) == 0
+    assert capsys.readouterr().err == "a.py was not pinned; --list shows all pins\n"
+
+
+def test_a_handle_is_pinned_and_removed_in_a_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted(tmp_path, 20)
+    where = ["--journal", f"{tmp_path}/journal"]
+    handle = next(iter(json.loads((tmp_path / "journal").read_text())["originals"]))
+    assert main(["pin", handle, *where]) == 0
+    assert main(["pin", handle, "--remove", *where]) == 0
+    capsys.readouterr()
+    assert main(["pin", "--list", *where]) == 0
+    assert capsys.readouterr().out == "nothing is pinned\n"
+
+
+def test_without_a_proxy_the_command_names_where_pins_can_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["pin", "--text", RULE]) == 2
+    assert "name --journal FILE or --store URL" in capsys.readouterr().err
+
+
 def test_a_session_of_the_store_follows_a_pin_from_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +104,8 @@ def test_a_session_of_the_store_follows_a_pin_from_the_command_line(
     assert whole(session.fit(request(21)).request)
     assert main(["pin", "--list", "--store", url]) == 0
     assert capsys.readouterr().out == f"text:{RULE}\n"
+    assert main(["pin", "--text", "other", "--remove", "--store", url]) == 0
+    assert "text:other was not pinned" in capsys.readouterr().err
     session.close()
 
 

@@ -105,6 +105,16 @@ def test_the_newest_of_two_readings_is_given_and_a_failed_one_is_none() -> None:
     assert "not found" not in said
 
 
+def test_a_file_names_the_step_of_a_later_edit_whose_arguments_are_not_known() -> None:
+    change = {"file_path": "src/part_3.py", "before": "name_3_7 = 55432", "after": "name_3_7 = 1"}
+    steps = [*READS[:6], Step("edit", change, "The file was updated."), *READS[6:]]
+    body: Any = conversation("anthropic", *steps)
+    ours = trimtab.fit(body, window=9_000, reserve=0, format="anthropic", recall=True)
+    said = asked(ours, file="src/part_3.py").splitlines()
+    assert "; 1 later edit below" in said[0]
+    assert said[-1].endswith(" step 7 edited it; recall this step to see how]")
+
+
 def test_single_results_are_listed_with_what_they_answer() -> None:
     ours = fitted(preset="in-place")
     rows = asked(ours).splitlines()[1:]

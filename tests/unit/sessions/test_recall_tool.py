@@ -120,6 +120,7 @@ ODD = [  # (arguments, words of the answer)
     ({"handle": "aaaaaaaaaaa", "start": True}, "start is a number"),
     ({"handle": "aaaaaaaaaaa", "start": 10**9}, "nothing stands there: the original has"),
     ({"handle": "aaaaaaaaaaa", "start": 5, "end": 5}, "nothing stands there"),
+    ({"handle": "aaaaaaaaaaa", "lines": "9000"}, "no line 9000: it has 2,000 lines"),
     ({"handle": "aaaaaaaaaaa", "lines": "9000-9001"}, "no line 9000 to 9001: it has 2,000 lines"),
     ({"handle": "aaaaaaaaaaa", "lines": "some"}, "lines is a number"),
     ({"search": "value"}, "give the handle"),

@@ -282,6 +282,10 @@ async def _pin(
     reply: HttpResponse,
 ) -> None:  # fmt: skip
     text, file = form.get("text", "").strip(), form.get("file", "").strip()
+    if bool(text) == bool(file):
+        said = "Give a sentence or a file" + (", not both." if text else ".")
+        await _page(reply, 409, message("Not done", said))
+        return
     try:
         await in_worker(
             lambda: data.tenants.keep(session, text=text, file=file, pinned=name == "keep")
