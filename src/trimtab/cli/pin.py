@@ -9,9 +9,17 @@ from pathlib import Path
 import trimtab
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
-from trimtab.cli.store_options import STORES, add_tenant, existing_store, originals_of, proxy_store
+from trimtab.cli.store_options import (
+    STORES,
+    add_tenant,
+    existing_store,
+    newest_tenants,
+    originals_of,
+    proxy_store,
+)
 from trimtab.cli.terminal import clean
 from trimtab.journal import file_format
+from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.settings import NO_WINDOW
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
@@ -33,7 +41,7 @@ def add(parser: ArgumentParser) -> None:
         "--conversation", metavar="ID", default="", help="default: the one written last"
     )
     add_tenant(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, tenant=None)
 
 
 def run(args: Namespace) -> int:
@@ -71,11 +79,28 @@ def _in_journal(args: Namespace) -> list[str]:
 
 
 def _in_store(args: Namespace) -> list[str]:
-    store = existing_store(args.store) if args.store else proxy_store(args)
-    reader = originals_of(args, store)
+    reader = _reader(args)
     if args.list:
         return reader.pins(args.conversation) or ["nothing is pinned"]
     if args.handle:
         return [reader.pin(args.handle)]
     pin = f"{TEXT_PIN}{args.text}" if args.text else f"{FILE_PIN}{args.file}"
     return [reader.pin_words(pin, args.conversation, pinned=not args.remove)]
+
+
+def _reader(args: Namespace) -> OriginalsReader:
+    """Of the store that is named, else of the proxy's: there of ``--tenant``, or of the tenant that
+    has the conversation or the handle, or was written last."""
+    named = args.store is not None
+    store = existing_store(args.store) if named else proxy_store(args)
+    tenants = newest_tenants(store)
+    if named or args.tenant or not tenants:
+        args.tenant = args.tenant or "default"
+        return originals_of(args, store)
+    wanted = {row.tenant for row in store.conversations() if row.conversation == args.conversation}
+    tenants = [tenant for tenant in tenants if tenant in wanted] or tenants
+    for args.tenant in reversed(tenants):
+        reader = originals_of(args, store)
+        if args.handle and any(one.handle == args.handle for one in reader.archive):
+            break
+    return reader

@@ -23,6 +23,7 @@ from trimtab.cli.store_options import (
     STORES,
     add_tenant,
     existing_store,
+    newest_tenants,
     originals_of,
     other_tenants,
     own_store,
@@ -228,7 +229,7 @@ class _OfTheProxy:
         self._args, self._store = args, proxy_store(args)
 
     def _readers(self) -> Iterator[OriginalsReader]:
-        for tenant in sorted({row.tenant for row in self._store.conversations()}):
+        for tenant in newest_tenants(self._store):
             self._args.tenant = tenant
             yield originals_of(self._args, self._store)
 

@@ -43,6 +43,12 @@ def proxy_store(args: Namespace) -> Store:
         ) from None
 
 
+def newest_tenants(store: Store) -> list[str]:
+    """Those whose conversations are in a store, the one written last first; none of our own."""
+    rows = sorted(store.conversations(), key=lambda row: -row.used_at)
+    return list(dict.fromkeys(row.tenant for row in rows if not row.tenant.startswith(OURS)))
+
+
 def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader:
     """The originals of ``--tenant`` in ``--store``."""
     from trimtab import stores

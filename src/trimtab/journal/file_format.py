@@ -120,7 +120,7 @@ def dated_edits(data: Iterable[bytes]) -> Iterator[tuple[int, Edit]]:
     newer release are ignored."""
     for one in data:
         row = json.loads(one)
-        if row["v"] <= VERSION and "edit" in row:
+        if "edit" in row and row["v"] <= VERSION:
             yield row["at"], _read(row["edit"])
 
 

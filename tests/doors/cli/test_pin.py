@@ -10,6 +10,8 @@ import pytest
 
 import trimtab
 from trimtab.cli.commands import main
+from trimtab.stores import open_store
+from trimtab.stores.tenant import SESSIONS, TenantStore
 
 RULE = "The staging server listens on port 7443 only."
 
@@ -91,6 +93,27 @@ def test_without_a_proxy_the_command_names_where_pins_can_be(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["pin", "--text", RULE]) == 2
     assert "name --journal FILE or --store URL" in capsys.readouterr().err
+
+
+def test_without_a_store_it_is_the_conversation_that_the_proxy_wrote_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    url = f"sqlite:///{tmp_path}/trimtab/proxy.db"
+    (tmp_path / "trimtab").mkdir()
+    session = trimtab.Session(window=12_000, reserve=0, store=url, tenant="anthropic/local")
+    assert not whole(session.fit(request(20)).request)
+    pages = TenantStore(open_store(url), SESSIONS)
+    pages.write(pages.batch("of the dashboard", [("1", b'{"id": "1"}')]))
+    assert main(["pin", "--text", RULE]) == 0
+    capsys.readouterr()
+    assert main(["pin", "--list"]) == 0
+    assert capsys.readouterr().out == f"text:{RULE}\n"
+    assert whole(session.fit(request(21)).request)
+    capsys.readouterr()
+    assert main(["recall"]) == 0
+    assert capsys.readouterr().out.startswith("What was left out")
+    session.close()
 
 
 def test_a_session_of_the_store_follows_a_pin_from_the_command_line(
