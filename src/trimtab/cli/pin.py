@@ -36,7 +36,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--remove", action="store_true", help="pin it no longer")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
-    where.add_argument("--store", metavar="URL", help=f"{STORES} (default: the proxy's own)")
+    where.add_argument(
+        "--store", metavar="URL", help=f"{STORES} (default: the proxy's own, of all its tenants)"
+    )
     parser.add_argument(
         "--conversation", metavar="ID", default="", help="default: the one written last"
     )

@@ -61,5 +61,5 @@ def test_nothing_is_pinned_without_our_own_form_or_without_words(tmp_path):
             form = f"token={token}&session={one['id']}{more}"
             status, _, body = ask(server.url, "POST", "/_trimtab/keep", form)
             assert status == 409
-            assert b"one of a ref, text= and file=" in body
+            assert b"Give a sentence or a file" in body
         assert "text: words" not in page(server, path)
