@@ -26,6 +26,10 @@ BODIES = {
         {"role": "user", "parts": [{"text": "go"}]},
         {"role": "model", "parts": [{"text": "gone"}]},
         {"role": "user", "parts": [{"text": "go"}]}]},
+    "gemini-interactions": {"input": [
+        {"type": "user_input", "content": [{"type": "text", "text": "go"}]},
+        {"type": "model_output", "content": [{"type": "text", "text": "gone"}]},
+        {"type": "user_input", "content": [{"type": "text", "text": "go"}]}]},
 }  # fmt: skip
 OTHERS = [("provider", "b"), ("elsewhere", "a"), ("elsewhere", "b")]
 
