@@ -33,12 +33,14 @@ PROMPT = "What do the files say?"
 
 @dataclass
 class Said:
-    """One answer: its text, its calls as (id, name, arguments), prompt and cached tokens."""
+    """One answer: its text, its calls as (id, name, arguments), tokens of its prompt, those read
+    from a cache, and those of its output."""
 
     text: str
     calls: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     prompt: int = 0
     cached: int = 0
+    output: int = 0
 
 
 class Chat:
@@ -79,7 +81,7 @@ class Chat:
         usage = done.usage
         return Said(
             message.content or "", calls, usage.prompt_tokens,
-            usage.prompt_tokens_details.cached_tokens,
+            usage.prompt_tokens_details.cached_tokens, usage.completion_tokens,
         )  # fmt: skip
 
     def give(self, results: dict[str, str]) -> None:
@@ -129,7 +131,7 @@ class Responses:
         ]
         usage = done.usage
         cached = usage.input_tokens_details.cached_tokens
-        return Said(done.output_text, calls, usage.input_tokens, cached)
+        return Said(done.output_text, calls, usage.input_tokens, cached, usage.output_tokens)
 
     def give(self, results: dict[str, str]) -> None:
         self.input += [
@@ -172,7 +174,8 @@ class Claude:
         calls = [(b.id, b.name, b.input) for b in done.content if b.type == "tool_use"]
         usage = done.usage
         read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
-        return Said(text, calls, usage.input_tokens + read + written, read)
+        prompt = usage.input_tokens + read + written
+        return Said(text, calls, prompt, read, usage.output_tokens)
 
     def give(self, results: dict[str, str]) -> None:
         content = [
@@ -219,7 +222,9 @@ class Gemini:
         calls = [(f"{call.name}#{n}", call.name, dict(call.args)) for n, call in enumerate(wanted)]
         self.names = {call_id: name for call_id, name, _ in calls}
         usage = chunks[-1].usage_metadata
-        return Said(text, calls, usage.prompt_token_count, usage.cached_content_token_count or 0)
+        cached = usage.cached_content_token_count or 0
+        output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+        return Said(text, calls, usage.prompt_token_count, cached, output)
 
     def give(self, results: dict[str, str]) -> None:
         parts = [
@@ -266,7 +271,8 @@ class Bedrock:
         uses = [block["toolUse"] for block in content if "toolUse" in block]
         calls = [(use["toolUseId"], use["name"], use["input"]) for use in uses]
         read, written = usage["cacheReadInputTokens"], usage["cacheWriteInputTokens"]
-        return Said(text, calls, usage["inputTokens"] + read + written, read)
+        prompt = usage["inputTokens"] + read + written
+        return Said(text, calls, prompt, read, usage["outputTokens"])
 
     def give(self, results: dict[str, str]) -> None:
         content = [
