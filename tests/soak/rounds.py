@@ -93,7 +93,7 @@ class Model:
         self.case, self.draw = case, draw
         self.number = 0
         self.exchange = Exchange("a")
-        self.again: list[Call] = []
+        self.again: dict[str, list[Call]] = {}
         self.handles: dict[str, list[str]] = {"a": [], "b": []}
         self.refusals = 0
 
@@ -107,10 +107,9 @@ class Model:
         self._learn(record)
         step = draw.random()
         refused = step < 0.05 and self.refusals < 2
-        said = self._refusal() if refused else self._answer()
+        said = self._refusal(record.tokens) if refused else self._answer()
         self.refusals = self.refusals + 1 if refused else 0
-        exchange.records.append(record)
-        exchange.answers.append(said if isinstance(said, Answer) else None)
+        exchange.said[record.number] = said
         return said
 
     def _learn(self, record: Any) -> None:
@@ -119,11 +118,11 @@ class Model:
         mine += [one.partition('"')[0] for one in found]
         del mine[:-40]
 
-    def _refusal(self) -> Refuse:
-        return self.draw.choice((
-            Refuse("rate", status=429, retry_after=0), Refuse("server_error", status=500),
-            Refuse("overflow"),
-        ))  # fmt: skip
+    def _refusal(self, tokens: int) -> Refuse:
+        kinds = [Refuse("rate", status=429, retry_after=0), Refuse("server_error", status=500)]
+        if tokens > 5_000:
+            kinds.append(Refuse("overflow", limit=tokens - 100))
+        return self.draw.choice(kinds)
 
     def _answer(self) -> Answer:
         draw = self.draw
@@ -144,11 +143,12 @@ class Model:
         return [Call("read", {"path": f"{self.mark('p')}.txt"}) for _ in range(count)]
 
     def _ours(self) -> list[Call]:
-        if self.draw.random() < 0.1 and self.again:
-            return list(self.again)
+        tenant = self.exchange.tenant
+        if self.draw.random() < 0.1 and tenant in self.again:
+            return list(self.again[tenant])
         count = self.draw.choice((1, 1, 1, 2, 3))
-        self.again = [self._one() for _ in range(count)]
-        return list(self.again)
+        self.again[tenant] = [self._one() for _ in range(count)]
+        return list(self.again[tenant])
 
     def _one(self) -> Call:
         make = self.draw.choice((self._note, self._note, self._search, self._read, self._nonsense))
@@ -311,12 +311,14 @@ class Play:
             exchange = self.model.exchange = Exchange(tenant)
             done.append(exchange)
             told = _told(client)
-            before = len(told)
+            before, first = len(told), len(self.provider.requests)
             try:
                 said = client.send(self.case.stream)
             except Exception as error:
                 exchange.raised = error
                 continue
+            finally:
+                exchange.records = self.provider.requests[first:]
             exchange.text, exchange.prompt, exchange.output = said.text, said.prompt, said.output
             exchange.calls = [(name, arguments) for _, name, arguments in said.calls]
             exchange.seen = repr(told[before:])

@@ -26,14 +26,14 @@ tenant; then a number that comes once."""
 class Exchange:
     """One request of the client: what the model was asked and said, and what the client got.
 
-    ``records``: what the provider received; ``answers``: what was said to each, None: refused;
-    ``refused``: the script's own refusals; ``text``, ``calls`` (paths), ``prompt``, ``output``: as
-    the client got them; ``raised``: the error that it got in place of an answer.
+    ``records``: what the provider received; ``said``: what the script said to each, by its number,
+    an ``Answer`` or a refusal; ``text``, ``calls`` (name, arguments), ``prompt``, ``output``: as the
+    client got them; ``seen``: all of it; ``raised``: the error that it got in place of an answer.
     """
 
     tenant: str
     records: list[Any] = field(default_factory=list)
-    answers: list[Answer | None] = field(default_factory=list)
+    said: dict[int, Any] = field(default_factory=dict)
     text: str = ""
     calls: list[tuple[str, Any]] = field(default_factory=list)
     seen: str = ""
@@ -43,8 +43,13 @@ class Exchange:
 
     def rounds(self) -> list[tuple[Any, Answer]]:
         """The accepted requests and their answers."""
-        pairs = zip(self.records, self.answers, strict=True)
-        return [(record, answer) for record, answer in pairs if answer is not None]
+        pairs = ((record, self.said.get(record.number)) for record in self.records)
+        return [(record, answer) for record, answer in pairs if isinstance(answer, Answer)]
+
+    def refused(self) -> list[Any]:
+        """The requests that the script itself refused."""
+        said = [record for record in self.records if record.number in self.said]
+        return [record for record in said if not isinstance(self.said[record.number], Answer)]
 
 
 class Part(NamedTuple):
@@ -140,7 +145,7 @@ def _said(exchange: Exchange) -> Iterator[str]:
     if len(rounds) > MOST_ROUNDS:
         yield f"d: {len(rounds)} rounds"
     if exchange.raised is not None:
-        if None not in exchange.answers:
+        if not exchange.refused():
             yield f"b: raised where nothing was refused: {exchange.raised!r}"
         return
     if not rounds:
@@ -164,7 +169,7 @@ def _requests(format: str, exchange: Exchange) -> Iterator[str]:
     for record in exchange.records:
         if record.violations:
             yield f"c: request {record.number}: {record.violations}"
-        if record.status != 200 and exchange.answers[exchange.records.index(record)] is not None:
+        elif record.refusal and record.number not in exchange.said:
             yield f"c: request {record.number}: {record.status} {record.refusal}"
         body = json.dumps(record.body)
         strange = {mark for mark in MARK.findall(body) if mark[1] == other}
@@ -196,13 +201,14 @@ def _usage(exchange: Exchange, sums_prompts: bool) -> Iterator[str]:
 def _notes(format: str, exchange: Exchange, kept: dict[str, str]) -> Iterator[str]:
     """Whether each request has the newest text of each name; ``kept`` is brought up to date."""
     now, rounds = dict(kept), 0
-    for record, answer in zip(exchange.records, exchange.answers, strict=True):
+    for record in exchange.records:
+        answer = exchange.said.get(record.number)
         calls = [p for p in parts_of(format, record.body) if (p.kind, p.name) == ("call", "note")]
         texts = [str(p.value.get("text")).strip() for p in calls if isinstance(p.value, dict)]
         for name, text in now.items():
             if text not in texts:
                 yield f"f: request {record.number} lacks the note {name}: {text[:40]!r}"
-        if answer is None:
+        if not isinstance(answer, Answer):
             continue
         rounds += 1
         theirs = any(call.name not in OURS for call in answer.calls)

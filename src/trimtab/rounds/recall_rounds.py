@@ -162,15 +162,14 @@ class RecallRounds:
         """Store what the client did not see of this answer, for its next requests."""
         rewriter = self.rewriter
         real, results = rewriter.real(), list[Any]()
-        if rewriter.recalls and not rewriter.has_client_calls:
-            real = rewriter.visible()  # recalls without an answer are left out of the history
-            logger().warning(
-                "a model answered with nothing but recalls %d times, and was given no more: the "
-                "client got what else it said, which may be nothing",
-                MAX_ROUNDS,
-            )
-        elif rewriter.recalls:
+        if rewriter.recalls:
             results = self._results()
+            if not rewriter.has_client_calls:
+                logger().warning(
+                    "a model answered with nothing but recalls %d times, and was given no more: "
+                    "the client got what else it said, which may be nothing",
+                    MAX_ROUNDS,
+                )
         if not self._real and not results:
             return
         stored = self._body.get("store") is not False
