@@ -36,7 +36,7 @@ import anthropic  # noqa: E402
 import openai  # noqa: E402
 import sdk_clients  # noqa: E402
 from google import genai  # noqa: E402
-from proxies import proxied  # noqa: E402
+from proxies import proxied, settled  # noqa: E402
 
 import trimtab  # noqa: E402
 from soak.rounds_judge import MARK, Exchange, faults  # noqa: E402
@@ -107,7 +107,8 @@ class Model:
         self._learn(record)
         step = draw.random()
         refused = step < 0.05 and self.refusals < 2
-        said = self._refusal(record.tokens) if refused else self._answer()
+        offered = '"name": "recall"' in json.dumps(record.body)
+        said = self._refusal(record.tokens) if refused else self._answer(offered)
         self.refusals = self.refusals + 1 if refused else 0
         exchange.said[record.number] = said
         return said
@@ -124,11 +125,11 @@ class Model:
             kinds.append(Refuse("overflow", limit=tokens - 100))
         return self.draw.choice(kinds)
 
-    def _answer(self) -> Answer:
+    def _answer(self, offered: bool) -> Answer:
         draw = self.draw
         text = f"I say {self.mark('t')}." if draw.random() < 0.7 else ""
         thought = "Hm, let me see." if draw.random() < 0.5 else ""
-        if draw.random() < self.case.greed:
+        if draw.random() < self.case.greed and offered:
             calls = self._ours()
             if draw.random() < 0.25:
                 calls += self._theirs()
@@ -158,7 +159,7 @@ class Model:
     def _note(self) -> tuple[str, dict[str, Any]]:
         draw, name = self.draw, self.draw.choice(NAMES)
         text = f"Keep {self.mark('n')}: " + "word \"quoted\" \n" * draw.randint(1, 12)
-        text = draw.choice((text, text, text, "", "  ", text * 400, text.strip()))
+        text = draw.choice((text, text, text, "", "  ", (text * 90)[:2_600], text.strip()))
         if draw.random() < 0.15:
             return "note", draw.choice((
                 {"name": 5, "text": text}, {"text": text}, {"name": name}, {},
@@ -281,8 +282,11 @@ class Play:
         case, kept = self.case, {"store": self.store, "window": self.case.window}
         url = self.provider.url
         if case.door == "proxy":
-            given = {"recall": True, "notes": True, "prune": case.prune, "tenants": "key"}
-            url = self.stack.enter_context(proxied(url, **kept, **given)).url
+            tenants = "key" if len(case.tenants) > 1 else "one"
+            given = {"recall": True, "notes": True, "prune": case.prune, "tenants": tenants}
+            self.server = self.stack.enter_context(proxied(url, **kept, **given))
+            self.stack.callback(self.server.__exit__)
+            url = self.server.url
         for tenant in case.tenants:
             fresh = case.sdk(url)
             if case.door == "proxy":
@@ -319,6 +323,8 @@ class Play:
                 continue
             finally:
                 exchange.records = self.provider.requests[first:]
+                if self.case.door == "proxy":
+                    settled(self.server)
             exchange.text, exchange.prompt, exchange.output = said.text, said.prompt, said.output
             exchange.calls = [(name, arguments) for _, name, arguments in said.calls]
             exchange.seen = repr(told[before:])
@@ -410,6 +416,11 @@ class Tally:
         self.doors[case.name] += 1
         self.facts["sessions"] += 1
         self.facts["restarted"] += bool(case.restart)
+        self.facts["without our tools"] += not any(
+            '"name": "recall"' in json.dumps(record.body)
+            for exchange in exchanges
+            for record in exchange.records
+        )
         self.facts["two tenants"] += len(case.tenants) > 1
         for exchange in exchanges:
             rounds = exchange.rounds()

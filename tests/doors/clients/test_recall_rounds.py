@@ -366,6 +366,25 @@ def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
 
 @EVERY
 @STREAMS
+def test_the_model_finds_what_it_said_in_six_rounds_once_and_its_last_recall_answered(sdk, stream):
+    """Its history had the text of each round, and all of them again as its last message."""
+    script = [Answer(f"Word {n}.", [Call("recall", {"search": f"last {n}"})]) for n in range(6)]
+    with StrictProvider([*script, "And so on."], window=50_000) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=50_000, recall=True)
+        client.ask(PROMPT)
+        said = client.send(stream)
+        assert [f"Word {n}." for n in range(6)] == said.text.split("\n\n")
+        client.ask("And now?")
+        assert client.send(stream).text == "And so on."
+        last = provider.requests[-1]
+        assert (last.refusal, last.violations, len(provider.requests)) == ("", (), 7)
+        assert [told(last).count(f"Word {n}.") for n in range(6)] == [1] * 6
+        assert "last 5" in told(last)
+
+
+@EVERY
+@STREAMS
 def test_a_refusal_of_the_second_round_reaches_the_caller_as_it_came(sdk, stream):
     refusal = Refuse("rate", status=429, retry_after=0)
     with StrictProvider([Answer("", [RECALL]), refusal, "and here I am"]) as provider:
