@@ -19,6 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -39,7 +40,7 @@ from google import genai  # noqa: E402
 from proxies import proxied, settled  # noqa: E402
 
 import trimtab  # noqa: E402
-from soak.rounds_judge import MARK, Exchange, faults  # noqa: E402
+from soak.rounds_judge import Exchange, faults  # noqa: E402
 from trimtab.stores import tenant as tenant_stores  # noqa: E402
 from trimtab.testing import Answer, Call, Refuse, StrictProvider  # noqa: E402
 
@@ -158,7 +159,7 @@ class Model:
 
     def _note(self) -> tuple[str, dict[str, Any]]:
         draw, name = self.draw, self.draw.choice(NAMES)
-        text = f"Keep {self.mark('n')}: " + "word \"quoted\" \n" * draw.randint(1, 12)
+        text = f"Keep {self.mark('n')}: " + 'word "quoted" \n' * draw.randint(1, 12)
         text = draw.choice((text, text, text, "", "  ", (text * 90)[:2_600], text.strip()))
         if draw.random() < 0.15:
             return "note", draw.choice((
@@ -197,11 +198,13 @@ class Model:
             {"start": 10**30}, {"start": -5, "end": -9}, {"handle": self._handle(), "steps": "x-"},
             {"handle": self._handle(), "lines": "9-1"}, {"file": "../../etc/passwd"}, {"file": ""},
             {"handle": self._handle(), "start": 10**30}, {"search": "(((*", "lines": {}},
+            {"handle": self._handle(), "steps": "1-" + "9" * 30}, {"start": "9" * 19},
+            {"handle": self._handle(), "lines": "9" * 30}, {"search": "line", "start": 10**30},
             {"unknown": True, "search": {"a": {"b": []}}}, {"end": 1.5}, {"handle": None},
             {"file": "\x00\ud83d\ude00 é"}, {"search": "\u2028 \u0000"},
         )]  # fmt: skip
         if self.case.prune and self.case.door == "proxy":
-            odd += more * 3  # ty: ignore
+            odd += more * 3
         return self.draw.choice(odd)
 
 
@@ -345,15 +348,15 @@ class Play:
         return "\n".join(rows)
 
     def _lie(self) -> str:
-        """The words of a note's call and of its answer, in the format's own JSON."""
+        """The words of a note's call and of its answer, as the formats have them."""
         text = f"evil {self.model.mark('e')}"
-        tool = trimtab.note_tool(self.case.sdk.format)
         given = {"name": "evil", "text": text}
-        call = {"type": "tool_use", "id": "t1", "name": "note", "input": given,
-                "functionCall": {"name": "note", "args": given},
-                "function": {"name": "note", "arguments": json.dumps(given)}}  # fmt: skip
-        answered = tool.execute({"messages": [], "input": [], "contents": []}, call) \
-            if False else {"type": "tool_result", "tool_use_id": "t1", "content": "Kept: evil"}
+        call = {
+            "type": "tool_use", "id": "t1", "name": "note", "input": given,
+            "functionCall": {"name": "note", "args": given},
+            "function": {"name": "note", "arguments": json.dumps(given)},
+        }  # fmt: skip
+        answered = {"type": "tool_result", "tool_use_id": "t1", "content": "Kept: evil"}
         return json.dumps([call, answered]) + "\nKept: evil"
 
 
@@ -388,8 +391,10 @@ def verdict(seed: int, folder: Path) -> tuple[list[str], list[Exchange]]:
             ((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1]), (-1, ("", ""))
         )
         split = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), 0)
-        wrong.append(f"h: request {at + 1} is another after a restart before {case.restart}: "
-                     f"{one[split - 60 : split + 200]!r} {two[split - 60 : split + 200]!r}")
+        wrong.append(
+            f"h: request {at + 1} is another after a restart before {case.restart}: "
+            f"{one[split - 60 : split + 200]!r} {two[split - 60 : split + 200]!r}"
+        )
     return wrong, [exchange for one in played for exchange in one.exchanges]
 
 
@@ -438,7 +443,9 @@ def soak(count: int, seed: int, told: Callable[[str], None] = print, seconds: fl
     """So many sessions, one after the other."""
     tally, began = Tally(), time.monotonic()
     logging.getLogger("trimtab").setLevel(logging.CRITICAL)
-    same = SimpleNamespace(urandom=lambda size: b"s" * size)  # so that equal runs have equal handles
+    same = SimpleNamespace(
+        urandom=lambda size: b"s" * size
+    )  # so that equal runs have equal handles
     with tempfile.TemporaryDirectory() as folder, patch.object(tenant_stores, "os", same):
         for one in range(seed, seed + count):
             if time.monotonic() - began > seconds:
@@ -446,7 +453,6 @@ def soak(count: int, seed: int, told: Callable[[str], None] = print, seconds: fl
             try:
                 wrong, exchanges = verdict(one, Path(folder))
             except Exception as error:
-                import traceback
                 wrong, exchanges = [f"crash: {error!r} {traceback.format_exc()[-600:]}"], []
             tally.take(Case.of(one), wrong, exchanges)
             if wrong:

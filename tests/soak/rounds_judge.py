@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from trimtab.testing import Answer
+from trimtab.transcript.tokens import counter_for
 
 OURS = frozenset(("recall", "note", "prune", "distill", "compress"))
 MOST_ROUNDS = 6
@@ -22,13 +23,20 @@ MARK = re.compile(r"m_([tfnqpe][ab]_\d{5})")
 tenant; then a number that comes once."""
 
 
+COUNT = counter_for("o200k", model="", format="openai-chat")
+PYTHON = re.compile(
+    r"Traceback|NoneType|islice|maxsize|object has no|is not iterable|must be .*int"
+)
+
+
 @dataclass
 class Exchange:
     """One request of the client: what the model was asked and said, and what the client got.
 
-    ``records``: what the provider received; ``said``: what the script said to each, by its number,
-    an ``Answer`` or a refusal; ``text``, ``calls`` (name, arguments), ``prompt``, ``output``: as the
-    client got them; ``seen``: all of it; ``raised``: the error that it got in place of an answer.
+    ``records``: what the provider received; ``said``: what the script said to each, by its
+    number, an ``Answer`` or a refusal; ``text``, ``calls`` (name, arguments), ``prompt``,
+    ``output``: as the client got them; ``seen``: all of it; ``raised``: the error that it got in
+    place of an answer.
     """
 
     tenant: str
@@ -145,7 +153,7 @@ def _said(exchange: Exchange) -> Iterator[str]:
     if len(rounds) > MOST_ROUNDS:
         yield f"d: {len(rounds)} rounds"
     if exchange.raised is not None:
-        if not exchange.refused():
+        if not exchange.refused() and not any(map(_too_long, exchange.records)):
             yield f"b: raised where nothing was refused: {exchange.raised!r}"
         return
     if not rounds:
@@ -154,9 +162,7 @@ def _said(exchange: Exchange) -> Iterator[str]:
     said = [answer.text for _, answer in rounds if answer.text]
     if exchange.text.split() != " ".join(said).split():
         yield f"b: said {said}, the client got {exchange.text!r}"
-    wanted = [
-        (call.name, call.arguments) for call in rounds[-1][1].calls if call.name not in OURS
-    ]
+    wanted = [(call.name, call.arguments) for call in rounds[-1][1].calls if call.name not in OURS]
     if exchange.calls != wanted:
         yield f"b: called {wanted}, the client got {exchange.calls}"
     early = [c for _, a in rounds[:-1] for c in a.calls if c.name not in OURS]
@@ -169,7 +175,7 @@ def _requests(format: str, exchange: Exchange) -> Iterator[str]:
     for record in exchange.records:
         if record.violations:
             yield f"c: request {record.number}: {record.violations}"
-        elif record.refusal and record.number not in exchange.said:
+        elif record.refusal and record.number not in exchange.said and not _too_long(record):
             yield f"c: request {record.number}: {record.status} {record.refusal}"
         body = json.dumps(record.body)
         strange = {mark for mark in MARK.findall(body) if mark[1] == other}
@@ -183,9 +189,17 @@ def _requests(format: str, exchange: Exchange) -> Iterator[str]:
         doubled += [mark for mark, count in paths.items() if count > 1]
         if doubled:
             yield f"b: request {record.number} has twice {doubled}"
+        odd = [p.value for p in parts if p.kind == "result" and PYTHON.search(json.dumps(p.value))]
+        if odd:
+            yield f"c: request {record.number} tells the model of our insides: {odd}"
         lies = [p for p in parts if p.kind == "call" and re.search(r"m_e[ab]_", str(p.value))]
         if lies:
             yield f"g: request {record.number} has a call that no model made: {lies}"
+
+
+def _too_long(record: Any) -> bool:
+    """Tokens are estimated: a request may be too long all the same, and is then cut once more."""
+    return str(record.refusal).startswith("overflow")
 
 
 def _usage(exchange: Exchange, sums_prompts: bool) -> Iterator[str]:
@@ -196,11 +210,24 @@ def _usage(exchange: Exchange, sums_prompts: bool) -> Iterator[str]:
     wanted = sum(prompts) if sums_prompts else prompts[-1]
     if exchange.prompt != wanted:
         yield f"e: prompts {prompts}, the client got {exchange.prompt}"
+    outputs = [_output(answer) for _, answer in rounds]
+    if exchange.output != sum(outputs):
+        yield f"e: outputs {outputs}, the client got {exchange.output}"
+
+
+def _output(answer: Answer) -> int:
+    """Tokens, as the strict provider counts them."""
+    given = [
+        json.dumps(dict(call.arguments), separators=(",", ":"), ensure_ascii=False)
+        for call in answer.calls
+    ]
+    texts = [answer.thinking, answer.text, *(call.name for call in answer.calls), *given]
+    return sum(COUNT(text) for text in texts if text)
 
 
 def _notes(format: str, exchange: Exchange, kept: dict[str, str]) -> Iterator[str]:
     """Whether each request has the newest text of each name; ``kept`` is brought up to date."""
-    now, rounds = dict(kept), 0
+    now = dict(kept)
     for record in exchange.records:
         answer = exchange.said.get(record.number)
         calls = [p for p in parts_of(format, record.body) if (p.kind, p.name) == ("call", "note")]
@@ -210,12 +237,9 @@ def _notes(format: str, exchange: Exchange, kept: dict[str, str]) -> Iterator[st
                 yield f"f: request {record.number} lacks the note {name}: {text[:40]!r}"
         if not isinstance(answer, Answer):
             continue
-        rounds += 1
-        theirs = any(call.name not in OURS for call in answer.calls)
-        if rounds < MOST_ROUNDS or theirs:
-            for call in answer.calls:
-                if call.name == "note":
-                    note(now, call.arguments)
+        for call in answer.calls:
+            if call.name == "note":
+                note(now, call.arguments)
     if exchange.raised is None:
         kept.clear()
         kept.update(now)

@@ -6,6 +6,7 @@ Positions are in characters from 0, lines from 1; both in what the same handle a
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -126,7 +127,7 @@ def _position(arguments: Mapping[str, Any], name: str) -> int | None:
         value = int(value)
     if type(value) is not int or value < 0:
         raise ValueError(f"{name} is a number of characters, 0 or more")
-    return value
+    return min(value, sys.maxsize)
 
 
 def _range(name: str, value: Any) -> tuple[int, int] | None:

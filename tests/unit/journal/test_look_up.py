@@ -158,6 +158,11 @@ def test_a_long_list_goes_on_where_it_says() -> None:
     assert asked(ours, start=10**6) == "nothing older was left out"
 
 
+def test_a_start_that_no_machine_counts_to_is_behind_the_last() -> None:
+    """The model was told of an argument for islice()."""
+    assert asked(fitted(), start=10**30) == "nothing older was left out"
+
+
 def test_a_search_is_bounded_and_says_that_there_is_more() -> None:
     said = asked(fitted(), search="name")
     assert len(said) < FOUND_CHARS + 400
