@@ -33,10 +33,7 @@ HERE = Path(__file__).resolve().parent
 if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
 
-import anthropic  # noqa: E402
-import openai  # noqa: E402
 import sdk_clients  # noqa: E402
-from google import genai  # noqa: E402
 from proxies import proxied, settled  # noqa: E402
 
 import trimtab  # noqa: E402
@@ -303,9 +300,13 @@ class Play:
 
     def _wrapped(self, sdk: Any, url: str, guard: Any) -> None:
         if self.case.door == "async" and isinstance(sdk, sdk_clients.Claude):
-            sdk.client = anthropic.AsyncAnthropic(base_url=url, api_key="x", max_retries=0)
+            sdk.client = sdk_clients.anthropic.AsyncAnthropic(
+                base_url=url, api_key="x", max_retries=0
+            )
         elif self.case.door == "async" and not isinstance(sdk, sdk_clients.Gemini):
-            sdk.client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+            sdk.client = sdk_clients.openai.AsyncOpenAI(
+                base_url=f"{url}/v1", api_key="x", max_retries=0
+            )
         sdk_clients.wrap(sdk, guard=guard)
         if self.case.door == "async":
             inner = sdk.client.aio if isinstance(sdk, sdk_clients.Gemini) else sdk.client
@@ -370,7 +371,7 @@ def _told(client: Any) -> list[Any]:
 def _as_tenant(sdk: Any, tenant: str) -> None:
     key = f"key-of-{tenant}"
     if isinstance(sdk, sdk_clients.Gemini):
-        sdk.client = genai.Client(api_key=key, vertexai=False, http_options=sdk.options)
+        sdk.client = sdk_clients.genai.Client(api_key=key, vertexai=False, http_options=sdk.options)
     elif not isinstance(sdk, sdk_clients.Bedrock):
         sdk.client = sdk.client.with_options(api_key=key)
 
