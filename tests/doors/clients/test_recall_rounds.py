@@ -383,6 +383,19 @@ def test_the_model_finds_what_it_said_in_six_rounds_once_and_its_last_recall_ans
         assert "last 5" in told(last)
 
 
+def test_a_chain_by_id_goes_on_behind_six_rounds_of_recalls():
+    """The provider refused it: the last call, which it keeps, had no result."""
+    calls = [Answer(f"Word {n}.", [Call("recall", {"search": f"last {n}"})]) for n in range(6)]
+    with StrictProvider([*calls, "And so on."], window=50_000) as provider:
+        client = openai_client(provider, sync=True, window=50_000)
+        first = client.responses.create(model="gpt-5.1", input="Hi.")
+        second = client.responses.create(
+            model="gpt-5.1", input="And now?", previous_response_id=first.id
+        )
+        assert second.output_text == "And so on."
+        assert provider.requests[-1].violations == ()
+
+
 @EVERY
 @STREAMS
 def test_a_refusal_of_the_second_round_reaches_the_caller_as_it_came(sdk, stream):
