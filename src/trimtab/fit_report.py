@@ -118,6 +118,8 @@ def _reason(result: FitResult) -> str:
         )
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
         return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
+    if not result.new and prepared.facts.is_preview:
+        return f"{after:,} of {capacity} tokens are sent: a cut made now would take nothing more"
     if not result.new:
         return (
             f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "

@@ -148,11 +148,25 @@ class EditHistory:
         made = of_edits(self._last.journal.entries)
         return (*fitted, *(one for one in made if one.handle not in known))
 
-    def look_up(self, **arguments: Any) -> str:
+    def look_up(
+        self,
+        *,
+        search: str | None = None,
+        file: str | None = None,
+        handle: str | None = None,
+        steps: str | None = None,
+        lines: str | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> str:
         """What the recall tool answers: a list of what was left out, lines with the words of
         ``search``, the last reading of a ``file``, or of a ``handle`` the whole, ``steps``,
         ``start`` to ``end`` or ``lines``.  Never raises for a look-up of nothing that is there."""
-        return excerpts.answer(self, arguments).text
+        given = {
+            "search": search, "file": file, "handle": handle, "steps": steps, "lines": lines,
+            "start": start, "end": end,
+        }  # fmt: skip
+        return excerpts.answer(self, {k: v for k, v in given.items() if v is not None}).text
 
     def _handles(self) -> Sequence[str]:
         if self._conversations is None:

@@ -216,3 +216,12 @@ def test_a_report_says_why_a_cut_was_made_for_money() -> None:
     thrifty = played(session(200_000, preset="economy"), 30)
     reason = thrifty[cuts(thrifty)[0]].report.reason
     assert "calls without a cut pay for the cache" in reason
+
+
+def test_a_preview_right_behind_a_cut_says_that_there_is_nothing_more_to_take() -> None:
+    one = session(60_000)
+    made = cuts(played(one, 20))
+    again = session(60_000)
+    played(again, made[0] + 1)
+    reason = again.preview(agent(made[0] + 1)).report.reason
+    assert "a cut made now would take nothing more" in reason
