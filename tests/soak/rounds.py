@@ -443,7 +443,6 @@ class Tally:
 def soak(count: int, seed: int, told: Callable[[str], None] = print, seconds: float = 1e9) -> Tally:
     """So many sessions, one after the other."""
     tally, began = Tally(), time.monotonic()
-    logging.getLogger("trimtab").setLevel(logging.CRITICAL)
     same = SimpleNamespace(
         urandom=lambda size: b"s" * size
     )  # so that equal runs have equal handles
@@ -468,6 +467,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9)
     given = parser.parse_args()
+    logging.getLogger("trimtab").setLevel(logging.CRITICAL)
     tally = soak(given.count, given.seed, lambda line: print(line, flush=True), given.seconds)
     for name, count in [*sorted(tally.doors.items()), *tally.facts.items()]:
         print(f"{name:40} {count:>8,}")
