@@ -355,8 +355,9 @@ def _plan_batch(
     """Plan a batch: the planner, and the tokens before it chose any new edit."""
     planner = prepared.planner(bounds, drops=drops, to_target=to_target)
     before = planner.state.tokens
-    if to_target and prepared.bounds_at(before).pays_above is not None:
-        bounds = replace(bounds, pays_above=prepared.bounds_at(before).pays_above)
+    pays_above = prepared.bounds_at(before).pays_above if to_target else None
+    if pays_above is not None:
+        bounds = replace(bounds, pays_above=pays_above)
         planner = prepared.planner(bounds, drops=drops)
     free = to_target and not planner.over() and before > bounds.begin
     acted = _choose_edits(prepared, planner)

@@ -62,11 +62,11 @@ def told(session: SessionTruth, window: int) -> Iterator[str]:
     )
     if not session.untrue:
         yield (
-            "  true: each line stands under the step and file it came from, and nothing is shown "
+            "  true: each line is under the step and file it came from, and nothing is shown "
             "that a later step of its note changed"
         )
     for found in session.untrue[:SHOWN_LINES]:
-        under = f' (it stands under "{_cut(found.head)}")' if found.head else ""
+        under = f' (it is under "{_cut(found.head)}")' if found.head else ""
         yield (
             f'  untrue, from message {found.messages:,} on: "{_cut(found.line)}" '
             f"{judge.UNTRUE[found.kind]}{under}"

@@ -51,7 +51,7 @@ class Guard:
     refusals, to share or keep them (``LearnedLimits``); ``retry_result_chars``: chars to which each
     tool result is cut after a refusal without a reason (a bare "ERROR"), 0: no such retry;
     ``strict``: raise our errors instead of sending the request unchanged; ``notes``: the model gets
-    a tool to keep texts of its own word for word, and the recall tool.  ``stats`` counts
+    a tool to keep its own texts word for word, and the recall tool.  ``stats`` counts
     requests, refusals and retries.
     """
 

@@ -61,9 +61,9 @@ LEGEND = (
         ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
     )),
     ("what notes say, in % of their lines: 100 is best, – where there are none", (
-        ("true", "quoted lines that stand under the step they came from, and still hold"),
+        ("true", "quoted lines that are under the step they came from, and still hold"),
         ("shown", "of the edits that notes stand for, those that show a new line"),
-        ("file", "new lines of edits that stand under their own file"),
+        ("file", "new lines of edits that are under their own file"),
         ("stale", "how many lines a later step changed; should be 0"),
         ("calls", "how many rows of the model's words look like calls; should be 0"),
     )),

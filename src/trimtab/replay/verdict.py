@@ -24,7 +24,7 @@ COLUMNS: Mapping[str, str] = {
     "old lines": "of the older lines that the agent wrote again, those that were still there word "
     "for word",
     "constraints": "sentences in which the user demands or forbids something, still there",
-    "true": "of the lines that notes quote, those that stand under the step and file they came "
+    "true": "of the lines that notes quote, those that are under the step and file they came "
     "from, and that no later step changed",
     "recallable": "of the names, paths and numbers that were no longer there, those that can be "
     "had again by a handle: by you, and by the model where recall is on",

@@ -1,4 +1,4 @@
-"""A tool with which the model keeps texts of its own, for each of the six formats.
+"""A tool with which the model keeps its own texts, for each of the six formats.
 
 Put ``definition`` among the tools of a request from the first one on, and ``result`` behind its
 calls.  As long as the tool is declared, ``fit`` leaves the newest call of each name and its result

@@ -56,8 +56,8 @@ def pinned_by_words(transcript: Transcript, pins: Iterable[str]) -> frozenset[st
 
 
 def _newest_with(transcript: Transcript, text: str) -> set[str]:
-    for group in (-1, *range(len(transcript.messages)))[::-1]:
-        for place in transcript.places_in(group):
+    for number in reversed(range(-1, len(transcript.messages))):
+        for place in transcript.places_in(number):
             if text in place.block.text and not place.block.sealed:
                 return {transcript.ref(place)}
     return set()

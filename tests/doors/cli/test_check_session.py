@@ -47,7 +47,7 @@ def test_a_session_whose_notes_are_true_is_said_to_be_so(
     told = capsys.readouterr().out
     assert "15 model calls at 3,000 tokens; " in told
     assert " quoted lines; new lines are shown of 6 of 6 edits in them" in told
-    assert "true: each line stands under the step and file it came from" in told
+    assert "true: each line is under the step and file it came from" in told
     assert "untrue" not in told
 
 
@@ -57,8 +57,8 @@ def test_each_line_that_is_not_true_is_told_and_the_exit_code_is_1(
 ) -> None:
     assert check(noted_log(tmp_path), "--window", NOTE_WINDOW) == VIOLATIONS
     told = capsys.readouterr().out
-    assert "stands under a step that it did not come from" in told
-    assert '(it stands under "1 Read src/part1.py' in told
+    assert "is under a step that it did not come from" in told
+    assert '(it is under "1 Read src/part1.py' in told
     assert "more that are untrue; --json has all" in told
     assert "true: each line" not in told
     lines = [line for line in told.splitlines() if "untrue, from message" in line]

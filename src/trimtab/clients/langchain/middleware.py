@@ -71,7 +71,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     ``on_event`` by their own names (any other setting in ``settings=``).  The default ``preset`` is
     "in-place" with ``persist``, else "balanced"; with ``store`` the journal is kept there, not in
     the state.  ``recall=True`` gives the agent a tool with which the model looks up what was left
-    out, ``notes=True`` one with which it keeps texts of its own.
+    out, ``notes=True`` one with which it keeps its own texts.
     """
 
     state_schema = TrimtabState

@@ -1,4 +1,4 @@
-"""Judges what stands in the place of recorded steps: whose each line is, and whether it says so.
+"""Judges what replaces recorded steps: whose each line is, and whether it says so.
 
 A line belongs to the steps and files that the nearest line above it names which names a tool, or
 numbers and a tool; the lines before the first such belong to the call that stayed.
@@ -32,12 +32,12 @@ PLACED, EDITED = "under their file", "edited lines"
 STALE = "stale"
 ELSEWHERE = "under another step"
 UNTRUE: dict[str, str] = {
-    ELSEWHERE: "stands under a step that it did not come from",
-    "under another file": "is new text of an edit, and stands under another file",
-    "under none": "is new text of an edit, and stands under no file",
+    ELSEWHERE: "is under a step that it did not come from",
+    "under another file": "is new text of an edit, and is under another file",
+    "under none": "is new text of an edit, and is under no file",
     STALE: "was changed by a later step of the same note, and is shown as if it held",
     "old text without a sign": "is what an edit replaced, and is shown as if it held",
-    CALLS: "looks like a call or a tool's result, and stands in the model's words",
+    CALLS: "looks like a call or a tool's result, and is in the model's words",
 }
 """What is untrue (a key of the counts) → what is wrong with the line, for people."""
 
@@ -45,7 +45,7 @@ UNTRUE: dict[str, str] = {
 class UntrueLine(NamedTuple):
     """One line that says something untrue: where it stands, and which of UNTRUE it is.
 
-    ``head``: the line that it stands under; "" if none.  ``place``: the id of the call whose
+    ``head``: the line that it is under; "" if none.  ``place``: the id of the call whose
     result it is in; "" in the model's words.  ``messages``: how many had arrived.
     """
 
