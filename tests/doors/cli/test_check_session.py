@@ -51,6 +51,15 @@ def test_a_session_whose_notes_are_true_is_said_to_be_so(
     assert "untrue" not in told
 
 
+def test_one_shortened_result_beside_dropped_steps_is_no_note(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """At 4k a ``git diff`` is cut, whose rows are new text of an edit that was dropped."""
+    example = Path(__file__).resolve().parents[3] / "examples" / "session.openai.json"
+    assert check(example, "--window", 4_000) == DONE
+    assert "untrue" not in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("lies")
 def test_each_line_that_is_not_true_is_told_and_the_exit_code_is_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -126,11 +126,18 @@ class NoteJudge:
         end = min((n for n in there if n > anchor), default=self.history.before(arrived))
         if end - first < 2:
             return  # one result, shortened
+        if self._is_own(block.text, anchor):
+            return  # the same, beside steps that were dropped
         turn, steps = self._run(block.text, range(first, end), arrived)
         self.tally[NOTES] += 1
         own = self.history.steps[anchor]
         under = _Under("", [own], frozenset(own.files))
         self._lines(block.text, _Note(turn, steps, block.call_id or "", arrived, under))
+
+    def _is_own(self, text: str, anchor: int) -> bool:
+        """Whether all that a result shows are rows of the result that its call had."""
+        own = {row for result in self.history.steps[anchor].results for row in result.split("\n")}
+        return all(row in own or _OURS.match(row) for row in text.split("\n"))
 
     def _run(self, text: str, gap: range, arrived: int) -> tuple[int, range]:
         """(the turn that a note numbers 1, the steps it stands for) among those that are gone.
