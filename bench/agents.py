@@ -37,7 +37,7 @@ import agents_world as world  # noqa: E402
 
 import trimtab  # noqa: E402
 from trimtab.rounds.request_layouts import history  # noqa: E402
-from trimtab.testing import StrictProvider  # noqa: E402
+from trimtab_lab.testing import StrictProvider  # noqa: E402
 
 LINE_TOKENS, LINE_CHARS = 15, 47
 """Of one line that a step prints."""

@@ -81,7 +81,7 @@ def floor(source: str, out: str) -> dict[str, Any]:
 def fitted(source: str, out: str, window: int) -> dict[str, Any]:
     """What ``trimtab batch --jobs 1`` does."""
     import trimtab
-    from trimtab import batch
+    from trimtab_lab import batch
 
     settings = trimtab.Settings(window=window, reserve=0, counter="o200k")
     told = batch.run(source, out, settings=settings, jobs=1).manifest

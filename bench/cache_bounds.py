@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 from trimtab.cli.options import amount  # noqa: E402
 from trimtab.logs import log_files  # noqa: E402
-from trimtab.replay.recording_index import RecordingIndex  # noqa: E402
+from trimtab_lab.replay.recording_index import RecordingIndex  # noqa: E402
 
 KEEPS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)
 

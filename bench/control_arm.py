@@ -19,8 +19,8 @@ from fleets import fleet  # noqa: E402
 from trimtab.pricing.arms import savings  # noqa: E402
 from trimtab.pricing.call_usage import CallUsage  # noqa: E402
 from trimtab.pricing.conversation_usage import ConversationUsage  # noqa: E402
-from trimtab.replay.bill.report import as_text  # noqa: E402
-from trimtab.replay.bill.store import bill_of_facts  # noqa: E402
+from trimtab_lab.replay.bill.report import as_text  # noqa: E402
+from trimtab_lab.replay.bill.store import bill_of_facts  # noqa: E402
 
 SHARES, CONVERSATIONS, FLEETS = (0.05, 0.1, 0.2, 0.5), (200, 400, 1_000, 2_000), 40
 READ, WRITTEN = 3e-7, 3.75e-6

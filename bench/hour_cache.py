@@ -28,8 +28,8 @@ from trimtab.pricing.keep_warm import (
     plan_pings,
     prices_for,
 )
-from trimtab.replay.bill.conversations import BilledConversation, conversations
-from trimtab.replay.bill.keep_warm import WarmCall, WarmSession, held_out, interval
+from trimtab_lab.replay.bill.conversations import BilledConversation, conversations
+from trimtab_lab.replay.bill.keep_warm import WarmCall, WarmSession, held_out, interval
 
 IDLE = 300.0 - MARGIN
 WAYS = ("pings", "hour", "both")

@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from trimtab import wire  # noqa: E402
+from trimtab import formats  # noqa: E402
 from trimtab.reducers import Config, levels  # noqa: E402
 from trimtab.reducers.respell import line_numbers  # noqa: E402
 from trimtab.transcript.model import Block  # noqa: E402
@@ -57,8 +57,8 @@ def transcripts(file: Path, every: int) -> Iterator[Transcript]:
             if number % every == 0:
                 key = {"openai-responses": "input", "gemini": "contents"}
                 body = {key.get(record["format"], "messages"): record["messages"]}
-                format, _ = wire.find(body, record["format"])
-                yield wire.read(body, format, model=record.get("model"))
+                format, _ = formats.find(body, record["format"])
+                yield formats.read(body, format, model=record.get("model"))
 
 
 def saved(block: Block, config: Config) -> Counter[str]:

@@ -38,12 +38,12 @@ import trimtab  # noqa: E402
 from trimtab import reducers  # noqa: E402
 from trimtab.logs import log_files  # noqa: E402
 from trimtab.reducers import Config, Offer, Reducer  # noqa: E402
-from trimtab.replay import policy_run  # noqa: E402
-from trimtab.replay.message_views import own_counter  # noqa: E402
-from trimtab.replay.metric import Judge  # noqa: E402
-from trimtab.replay.policies import PolicyOutput, PolicyStep  # noqa: E402
-from trimtab.replay.recording_index import RecordingIndex  # noqa: E402
 from trimtab.transcript.model import Block  # noqa: E402
+from trimtab_lab.replay import policy_run  # noqa: E402
+from trimtab_lab.replay.message_views import own_counter  # noqa: E402
+from trimtab_lab.replay.metric import Judge  # noqa: E402
+from trimtab_lab.replay.policies import PolicyOutput, PolicyStep  # noqa: E402
+from trimtab_lab.replay.recording_index import RecordingIndex  # noqa: E402
 
 LEVELS = {"lossless": 0.0, "came again": 0.05, "stale": 0.15, "blobs": 0.3, "digests": 0.5}
 DEFAULT, SHARE = "default", 0.7

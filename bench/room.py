@@ -30,9 +30,9 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
 from trimtab.errors import CannotFit  # noqa: E402
-from trimtab.fitted import Fitted  # noqa: E402
 from trimtab.logs import log_files  # noqa: E402
 from trimtab.logs.recording import Recording  # noqa: E402
+from trimtab.request.fitted import Fitted  # noqa: E402
 
 WINDOWS = (32_000, 60_000, 100_000)
 FIT_WINDOWS = (16_000, 32_000, 60_000, 100_000, 160_000)

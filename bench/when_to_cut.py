@@ -22,7 +22,7 @@ from trimtab.logs import log_files
 from trimtab.planning.presets import PRESETS
 from trimtab.pricing.economics import EditBatch, pays
 from trimtab.pricing.prices import TABLES, Prices
-from trimtab.replay.bill.conversations import conversations
+from trimtab_lab.replay.bill.conversations import conversations
 
 COMPACTED = 0.7
 """A prompt below this share of the one before is one that the client compacted: a new start."""

@@ -9,7 +9,7 @@ Runs without a key: the model is scripted, behind a provider that refuses what r
 from anthropic import Anthropic
 
 import trimtab
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WINDOW = 8_000
 LOG = "\n".join(f"12:00:{n % 60:02} worker {n % 7} took job {n * 7919}" for n in range(1_200))

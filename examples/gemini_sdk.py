@@ -12,7 +12,7 @@ from google import genai
 from google.genai import types
 
 import trimtab
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WINDOW = 8_000
 PAGES = "\n".join(f"Page {n}: the parcel number {n * 7919} left the depot." for n in range(900))

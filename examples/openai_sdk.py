@@ -11,7 +11,7 @@ import json
 from openai import OpenAI
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]

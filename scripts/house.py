@@ -7,8 +7,9 @@
 
 Bounds: the files of which ``fit`` executes a function, class names defined more than once, import
 cycles between files, between layers (folders and files at the top of the package) and between all
-folders, and doors loaded by ``fit``.  For information: files of more than 400 lines, and lines by
-folder.  The order of the layers is held by import-linter.
+folders, and doors loaded by ``fit``.  For information: files that know the words of a format,
+settings, public names, files of more than 400 lines, and lines of library and laboratory.
+The order of the layers is held by import-linter.
 """
 
 from __future__ import annotations
@@ -32,8 +33,18 @@ IDLE_FILES = 44
 CUTTING_FILES = 106
 """The bound is this high because each kind of reduction has a file of its own."""
 LONG_FILE_LINES = 400
-DOORS = ("proxy", "replay", "testing", "clients", "conversion", "mcp", "cli")
-"""Packages that ``fit`` must not load."""
+DOORS = ("proxy", "clients", "conversion", "mcp", "cli")
+"""Packages that ``fit`` must not load; nor the laboratory, ``trimtab_lab``."""
+PACKAGES = ("trimtab", "trimtab_lab")
+WORDS = {
+    "openai-chat": {"tool_calls", "tool_call_id"},
+    "openai-responses": {"function_call", "function_call_output", "call_id"},
+    "anthropic": {"tool_use", "tool_result", "tool_use_id"},
+    "bedrock": {"toolUse", "toolResult", "toolUseId"},
+    "gemini": {"functionCall", "functionResponse"},
+    "gemini-interactions": {"function_result"},
+}
+"""Format → texts by which its calls and results are recognised."""
 
 FORMATS = {"openai-chat": "session.openai.json", "anthropic": "session.anthropic.json"}
 """Format → the recorded session that is cut to a window of 32k."""
@@ -68,7 +79,7 @@ def entered(request):
 idle, none = entered(small("Good morning."))
 cutting, some = entered(json.load(open(example, encoding="utf-8")))
 assert none == 0 and some, (none, some)
-modules = sorted(name for name in sys.modules if name.startswith("trimtab."))
+modules = sorted(name for name in sys.modules if name.startswith("trimtab"))
 print(json.dumps({"idle": idle, "cutting": cutting, "modules": modules}))
 """
 
@@ -85,7 +96,8 @@ def traced(src: Path, format: str) -> dict[str, Any]:
 
 
 class Module(NamedTuple):
-    """One file: its dotted name, its path in the package, its text and syntax tree."""
+    """One file: its dotted name, its path (below ``src/trimtab``, or below ``src``), its text and
+    syntax tree."""
 
     name: str
     path: str
@@ -94,15 +106,37 @@ class Module(NamedTuple):
 
 
 def modules(src: Path) -> dict[str, Module]:
-    """Every file of the package by its dotted name."""
+    """Every file of both packages by its dotted name."""
     found = {}
-    for file in sorted((src / "trimtab").rglob("*.py")):
-        path = file.relative_to(src / "trimtab")
-        parts = ["trimtab", *path.with_suffix("").parts]
+    for file in sorted(file for name in PACKAGES for file in (src / name).rglob("*.py")):
+        path = file.relative_to(src)
+        parts = path.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = file.read_text(encoding="utf-8")
-        found[name] = Module(name, path.as_posix(), text, ast.parse(text))
+        path_text = path.as_posix().removeprefix("trimtab/")
+        found[name] = Module(name, path_text, text, ast.parse(text))
     return found
+
+
+def spoken(known: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Format → the files of the library in which one of its words is a whole text."""
+    texts = {
+        module.path: {
+            node.value
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for module in known.values()
+    }
+    return {
+        format: [path for path, said in texts.items() if said & words and not in_lab(path)]
+        for format, words in WORDS.items()
+    }
+
+
+def in_lab(path: str) -> bool:
+    """Whether a file belongs to the laboratory."""
+    return path.startswith("trimtab_lab/")
 
 
 def imports(module: Module, known: Mapping[str, Module]) -> Iterator[str]:
@@ -160,8 +194,11 @@ def folder(module: Module) -> str:
 
 
 def layer(module: Module) -> str:
-    """The folder at the top of the package that a file lies in; at the top, the file itself."""
-    return f"{module.path.partition('/')[0]}/" if "/" in module.path else module.path
+    """The folder at the top of its package that a file lies in; at the top, the file itself."""
+    top, slash, rest = module.path.partition("/")
+    if in_lab(module.path):
+        return f"{top}/{rest.partition('/')[0]}/"
+    return f"{top}/" if slash else module.path
 
 
 def repeated_classes(known: Mapping[str, Module]) -> dict[str, list[str]]:
@@ -172,6 +209,25 @@ def repeated_classes(known: Mapping[str, Module]) -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(module.path)
     return {name: paths for name, paths in sorted(found.items()) if len(paths) > 1}
+
+
+def public_names(src: Path) -> list[str]:
+    """What ``trimtab`` exports."""
+    code = "import trimtab; print(*trimtab.__all__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(src)},
+    )  # fmt: skip
+    return done.stdout.split()
+
+
+def fields(module: Module, name: str) -> int:
+    """How many annotated fields a class has."""
+    found = next(
+        node for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )  # fmt: skip
+    return sum(isinstance(node, ast.AnnAssign) for node in found.body)
 
 
 def show(title: str, value: Any, rows: Iterable[str] = ()) -> None:
@@ -229,21 +285,31 @@ def main() -> int:
                 for edge in folders[here].get(there, ())[:3]:
                     print(f"        {edge}")
 
-    for door in DOORS:
-        held = sorted(name for name in loaded if name.split(".")[1] == door)
+    for door in (*DOORS, "trimtab_lab"):
+        held = sorted(name for name in loaded if door in name.split(".")[:2])
         show(f"files of {door} loaded by fit (0)", len(held), held)
         bound(not held, f"{door} is loaded by fit")
+
+    for format, paths in spoken(known).items():
+        show(f"files that know words of {format}", len(paths), paths if args.verbose else ())
+    show("public names", len(public_names(src)))
+    show("settings of fit", fields(known["trimtab.settings"], "Settings"))
+    proxy = known["trimtab.proxy.config.settings"]
+    show("settings of the proxy", fields(proxy, "ProxySettings"))
 
     lines = {module.path: len(module.text.splitlines()) for module in known.values()}
     long = sorted((n, path) for path, n in lines.items() if n > LONG_FILE_LINES)
     show(f"files of more than {LONG_FILE_LINES} lines", len(long), (f"{n:>6} {p}" for n, p in long))
-    show("files", len(lines))
-    show("lines", f"{sum(lines.values()):,}")
-    by_folder = Counter[str]()
-    for module in known.values():
-        by_folder[layer(module) if "/" in module.path else "(top)"] += lines[module.path]
-    for name, count in by_folder.most_common():
-        show(f"    {name}", f"{count:,}")
+    for title, own in (("library", False), ("laboratory", True)):
+        counted = {path: n for path, n in lines.items() if in_lab(path) is own}
+        show(f"files of the {title}", len(counted))
+        show(f"lines of the {title}", f"{sum(counted.values()):,}")
+        by_folder = Counter[str]()
+        for module in known.values():
+            if module.path in counted:
+                by_folder[layer(module) if "/" in module.path else "(top)"] += lines[module.path]
+        for name, count in by_folder.most_common():
+            show(f"    {name}", f"{count:,}")
 
     for words in broken:
         print(f"broken: {words}")

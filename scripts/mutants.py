@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = ("planning", "rules", "retry", "journal")
 TESTS = (
-    "tests/unit/planning", "tests/unit/rules", "tests/unit/retry", "tests/unit/journal",
+    "tests/unit/planning", "tests/unit/formats", "tests/unit/retry", "tests/unit/journal",
     "tests/property/test_every_path.py", "tests/property/test_safe_cutting.py",
 )  # fmt: skip
 SLOW = "not thousands and not 50_mb and not ten_thousand and not in_time"

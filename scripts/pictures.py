@@ -39,7 +39,7 @@ def main(wanted: str) -> int:
     from browser import tab
     from proxies import proxied, settled
 
-    from trimtab.testing import StrictProvider
+    from trimtab_lab.testing import StrictProvider
 
     with (
         StrictProvider(answer="Done.", window=WINDOW) as provider,

@@ -3,8 +3,8 @@
     python scripts/rules_page.py            writes the page
     python scripts/rules_page.py --check    says whether it is current (exit 1 if it is not)
 
-Knows how the page looks.  Holds no rule: rows come from ``trimtab.rules``, the catalogue and what
-each of its entries maps to from tests/support/data_files.
+Knows how the page looks.  Holds no rule: rows come from ``trimtab.formats.rules``, the catalogue
+and what each of its entries maps to from tests/support/data_files.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trimtab.rules import TABLES
-from trimtab.rules.base import Rule, RuleTable
-from trimtab.wire.dialects import DIALECTS
+from trimtab.formats.openai_chat.dialects import DIALECTS
+from trimtab.formats.repair.base import Rule, RuleTable
+from trimtab.formats.rules import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -42,7 +42,7 @@ WRITTEN = {
 
 INTRO = """# What providers refuse
 
-Written by `scripts/rules_page.py` from the tables in `src/trimtab/rules`; change those, not this.
+Written by `scripts/rules_page.py` from the tables in `src/trimtab/formats`; change those, not this.
 
 Each row says how sure it is:
 

@@ -13,8 +13,8 @@ from answerable.reader import Recaller
 from answerable.tokens import count, of_message
 from answerable.worlds import DECLARED, MODEL, USER, World
 from trimtab.logs.recording import Recording
-from trimtab.replay.policies import find
-from trimtab.replay.recording_index import RecordingIndex
+from trimtab_lab.replay.policies import find
+from trimtab_lab.replay.recording_index import RecordingIndex
 
 MODEL_NAME = "gpt-5.1"
 TRIGGER = 0.9
@@ -85,7 +85,7 @@ def _replayed(name: str, world: World, window: int) -> Step:
 
 def _langchain_clear(window: int) -> Step:
     """LangChain's own ``ClearToolUsesEdit``, as its middleware applies it."""
-    from trimtab.replay.peers import worker
+    from trimtab_lab.replay.peers import worker
 
     shrink = worker.langchain_clear(window)
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 from room import fitted_turns, folder, sample
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.logs.recording import Recording
-from trimtab.replay.truth.history import RecordedHistory
-from trimtab.replay.truth.judge import (
+from trimtab_lab.replay.truth.history import RecordedHistory
+from trimtab_lab.replay.truth.judge import (
     CALLS,
     EDITED,
     EDITS,
@@ -38,8 +38,8 @@ def judged(recording: Recording, window: int) -> Counter[str]:
     judge = NoteJudge(RecordedHistory(recording.views))
     for arrived, fitted in fitted_turns(recording, window):
         if fitted.report.edits:
-            format = wire.find(fitted.request, recording.format)[0]
-            sent = wire.read(fitted.request, format, model=recording.model)
+            format = formats.find(fitted.request, recording.format)[0]
+            sent = formats.read(fitted.request, format, model=recording.model)
             judge.read(sent.messages, arrived)
     return judge.tally
 

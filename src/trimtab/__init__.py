@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from trimtab import conversion as conversion
     from trimtab import errors as errors
     from trimtab import events as events
-    from trimtab import replay as replay
     from trimtab import report as report
-    from trimtab import rules as rules
     from trimtab import settings as settings
     from trimtab import stores as stores
     from trimtab import testing as testing
@@ -34,9 +32,11 @@ if TYPE_CHECKING:
         TrimtabError,
         UnknownHandle,
     )
-    from trimtab.fitted import Fitted
+    from trimtab.formats import rules as rules
+    from trimtab.formats.detect import detect
     from trimtab.reducers.articles.article import ArticleRule
     from trimtab.reporting.measured import measure
+    from trimtab.request.fitted import Fitted
     from trimtab.retry import flow as flow
     from trimtab.retry import refusals as refusals
     from trimtab.session import Session
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from trimtab.settings import Settings
     from trimtab.summarizers.endpoint import Endpoint
     from trimtab.summarizers.summarizer import Summarizer
-    from trimtab.wire.detect import detect
 
     __version__: str
     transports = clients
@@ -59,7 +58,7 @@ _WHERE = {
         "CannotFit", "InvalidRequest", "InvalidSetting", "StoreError", "TrimtabError",
         "UnknownHandle",
     ),
-    "fitted": ("Fitted",),
+    "request.fitted": ("Fitted",),
     "reducers.articles.article": ("ArticleRule",),
     "reporting.measured": ("measure",),
     "session": ("Session",),
@@ -68,16 +67,17 @@ _WHERE = {
     "settings": ("Settings",),
     "summarizers.endpoint": ("Endpoint",),
     "summarizers.summarizer": ("Summarizer",),
-    "wire.detect": ("detect",),
+    "formats.detect": ("detect",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 _PARTS = {
     **{name: name for name in (
-        "batch", "clients", "conversion", "errors", "events", "replay", "report", "rules",
+        "batch", "clients", "conversion", "errors", "events", "report",
         "settings", "stores", "testing",
     )},
     "flow": "retry.flow",
     "refusals": "retry.refusals",
+    "rules": "formats.rules",
     "transports": "clients",
 }  # fmt: skip
 """Modules that are public as a whole: the name users say, and where it lives."""

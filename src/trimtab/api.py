@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab import pipeline, rules, wire
+from trimtab import formats
 from trimtab.errors import expect
-from trimtab.fitted import Fitted
+from trimtab.formats import rules
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import FormatName
+from trimtab.formats.rules import Violation
 from trimtab.journal.journal import Journal
-from trimtab.message_cache import MessageCache
-from trimtab.pipeline import FitResult
 from trimtab.planning.presets import PresetName
 from trimtab.reporting import log
-from trimtab.rules import Violation
+from trimtab.request import pipeline
+from trimtab.request.fitted import Fitted
+from trimtab.request.message_cache import MessageCache
+from trimtab.request.pipeline import FitResult
 from trimtab.sessions.turn import take_turn
 from trimtab.settings import (
     NO_WINDOW,
@@ -23,8 +27,6 @@ from trimtab.settings import (
     with_keywords,
 )
 from trimtab.transcript.tokens import Counter
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import FormatName
 
 
 @naming_nearest
@@ -94,8 +96,8 @@ def check(
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     expect(type(doubtful) is bool, "doubtful", doubtful, "True or False")
     tree = RequestBody.of(request).tree
-    detected, _ = wire.find(tree, format)
-    transcript = wire.read(tree, detected, model=model)
+    detected, _ = formats.find(tree, format)
+    transcript = formats.read(tree, detected, model=model)
     found = rules.check(transcript, open_tail=open_tail, doubtful=doubtful)
     return rules.with_shape(found, detected, tree)
 

@@ -17,16 +17,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
-from trimtab.fitted import Fitted, withdrawal_of
 from trimtab.forking import Lock
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import FormatName
+from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.journal.archive import Archived, of_transcript
 from trimtab.jsontext import paths
-from trimtab.pipeline import FitResult
 from trimtab.planning.presets import PresetName
-from trimtab.prepared_request import SessionFacts
 from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
 from trimtab.pricing.observed_usage import Observed
 from trimtab.pricing.reported_usage import as_mapping
+from trimtab.request.fitted import Fitted, withdrawal_of
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import SessionFacts
 from trimtab.sessions.control import is_control, untouched
 from trimtab.sessions.conversation import Conversation, conversation_id
 from trimtab.sessions.edit_history import EditHistory
@@ -34,12 +37,9 @@ from trimtab.sessions.response_chains import ResponseChains, unchained
 from trimtab.sessions.streamed_steps import StreamedSteps
 from trimtab.sessions.turn import Turn, take_turn, with_summarizer
 from trimtab.settings import FitKeywords, Settings, check_names, naming_nearest, with_keywords
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import FormatName
-from trimtab.wire.incremental_json import IncrementalParser
 
 if TYPE_CHECKING:
-    from trimtab.prepared_request import PreparedRequest
+    from trimtab.request.prepared_request import PreparedRequest
     from trimtab.retry.learned_limits import LearnedLimits
     from trimtab.sessions.conversation_store import ConversationStore
     from trimtab.sessions.pruning import Prunable, Pruned
@@ -447,7 +447,7 @@ class Session(EditHistory):
         """The request as a cut made now would leave it, due or not: ``report`` says what would be
         taken.  Nothing is kept of it, and the next ``fit`` does what it would have done.  Raises
         what ``fit`` raises."""
-        from trimtab.pipeline import run
+        from trimtab.request.pipeline import run
 
         conversation, prepared = self._prepared(request, keywords)
         with conversation:
@@ -485,7 +485,7 @@ class Session(EditHistory):
         self, request: Any, keywords: PruneKeywords
     ) -> tuple[Conversation, PreparedRequest]:
         """The conversation of a request, and the request as the next ``fit`` would read it."""
-        from trimtab.pipeline import prepare
+        from trimtab.request.pipeline import prepare
 
         if (name := keywords.pop("conversation", None)) is not None:
             expect_text("conversation", name)
@@ -544,7 +544,7 @@ class RequestOriginals:
     @property
     def archive(self) -> tuple[Archived, ...]:
         """What is taken out of the request, newest first.  Raises TrimtabError."""
-        from trimtab.pipeline import taken_out
+        from trimtab.request.pipeline import taken_out
 
         _, prepared = self._session._prepared(self._request, self._keywords.copy())
         return of_transcript(prepared.transcript, prepared.active, taken_out(prepared))

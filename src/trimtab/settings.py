@@ -14,6 +14,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from trimtab.errors import InvalidSetting, shown
 from trimtab.events import OnEvent
+from trimtab.formats.detect import FormatName
 from trimtab.planning.on_arrival import OnArrival
 from trimtab.planning.presets import PresetName
 from trimtab.planning.reasoning_signatures import Thinking
@@ -49,7 +50,6 @@ from trimtab.summarizers.summarizer import Summarizer
 from trimtab.transcript.client_requests import SIGNATURES
 from trimtab.transcript.protected import Pin
 from trimtab.transcript.tokens import Counter
-from trimtab.wire.detect import FormatName
 
 __all__ = [
     "ArticleRule",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from records import records
-
-from trimtab.logs import log_files
 from trimtab.replay.bill.conversations import conversations
 from trimtab.replay.bill.policies import Comparison
+
+from trimtab.logs import log_files
 
 pytestmark = pytest.mark.data
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 from records import folder
-from world_needs import absent
-
 from trimtab.testing.http_apis.refusals import _table
+from world_needs import absent
 
 pytestmark = pytest.mark.data
 _HOLE = re.compile(r"\{[a-z_]+\}")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from records import folder
-from world_needs import absent
-
-from trimtab.logs import log_files
 from trimtab.replay import job_runner, summary
 from trimtab.replay.policies import find
 from trimtab.replay.policy_run import replay
 from trimtab.replay.recording_index import RecordingIndex
+from world_needs import absent
+
+from trimtab.logs import log_files
 
 pytestmark = pytest.mark.data
 

@@ -26,7 +26,7 @@ from tool_calls import Step, conversation
 import trimtab
 from trimtab.cli import main
 from trimtab.clients.langchain import TrimtabMiddleware
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 Send = Callable[[list[Step]], str]
 """Sends the conversation of these steps; returns the body that the provider gets, as JSON."""

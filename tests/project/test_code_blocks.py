@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -25,7 +25,7 @@ import trimtab.pricing.prices
 import trimtab.settings
 import trimtab.stores
 import trimtab.summarizers.summarizer
-import trimtab.testing
+import trimtab_lab.testing
 from trimtab.cli.commands import parser
 from trimtab.clients.langchain import TrimtabMiddleware
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "trimtab"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = (
-    trimtab, trimtab.clients, trimtab.clients.langchain, trimtab.settings, trimtab.testing,
+    trimtab, trimtab.clients, trimtab.clients.langchain, trimtab.settings, trimtab_lab.testing,
     trimtab.summarizers.summarizer, trimtab.stores,
 )  # fmt: skip
 RECEIVERS: dict[str, Any] = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from trimtab.rules import TABLES
+from trimtab.formats import FORMATS
+from trimtab.formats.rules import TABLES
 from trimtab.transcript.model import Facts
-from trimtab.wire import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts"))

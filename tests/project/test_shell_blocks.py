@@ -23,7 +23,7 @@ import trimtab
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.S | re.M)
-SERVES = ("trimtab proxy", "python -m trimtab.testing")
+SERVES = ("trimtab proxy", "python -m trimtab_lab.testing")
 SECONDS = 60
 
 NETWORK = "downloads packages"
@@ -36,7 +36,7 @@ NOT_RUN = {
     ".venv/bin/pip freeze": NETWORK,
     "audit/bin/pip-audit": NETWORK,
     "trimtab conform messages:litellm": "LiteLLM has an environment of its own: .ci/world",
-    "pytest --conform": "takes minutes: tests/unit/testing/test_conformance.py has its options",
+    "pytest --conform": "takes minutes: tests/lab/testing/test_conformance.py has its options",
     "python bench/answerable": MINUTES,
     "python bench/peers/run.py": MINUTES,
 }

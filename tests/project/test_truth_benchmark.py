@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from trimtab import wire
-from trimtab.replay.truth.history import RecordedHistory
-from trimtab.replay.truth.judge import CALLS, ELSEWHERE, QUOTED, STALE, TRUE, NoteJudge
+from trimtab import formats
+from trimtab_lab.replay.truth.history import RecordedHistory
+from trimtab_lab.replay.truth.judge import CALLS, ELSEWHERE, QUOTED, STALE, TRUE, NoteJudge
 
 OLD, NEW, NEWER = "rate = load_rate(4711)", "rate = load_rate(8080)", "rate = load_rate(9090)"
 OTHER = "limit = read_limit(config)"
@@ -45,7 +45,9 @@ AGAIN = [*STEPS[:5], *edit(2, "src/rates.py", NEW, NEWER), STEPS[-1]]
 
 
 def messages(body: list[dict[str, Any]]) -> Any:
-    return wire.read({"messages": body}, wire.find({"messages": body}, "anthropic")[0]).messages
+    return formats.read(
+        {"messages": body}, formats.find({"messages": body}, "anthropic")[0]
+    ).messages
 
 
 def verdict(note: str, steps: list[dict[str, Any]] = STEPS, words: str = "") -> Counter[str]:

@@ -14,11 +14,11 @@ from pathlib import Path, PureWindowsPath
 import pytest
 
 import trimtab
-from trimtab.batch import files
 from trimtab.proxy import server
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.config.settings import Address, ProxySettings
 from trimtab.stores import open_store, sqlite
+from trimtab_lab.batch import files
 
 SRC = Path(trimtab.__file__).parent
 MISSING_MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}

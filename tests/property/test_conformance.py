@@ -10,9 +10,9 @@ import os
 import pytest
 
 import trimtab
-from trimtab.testing.conformance import NAMES, Options, TargetOptions, run
-from trimtab.testing.conformance.callable_target import CallableTarget
-from trimtab.testing.conformance.writing import FORMATS
+from trimtab_lab.testing.conformance import NAMES, Options, TargetOptions, run
+from trimtab_lab.testing.conformance.callable_target import CallableTarget
+from trimtab_lab.testing.conformance.writing import FORMATS
 
 WINDOW = 4_000
 FEW = (2, 4, 6, 9, 10, 12, 14, 104)

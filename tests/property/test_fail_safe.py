@@ -15,8 +15,8 @@ import wire
 from settings_words import as_keywords
 
 import trimtab
+import trimtab.formats.rules
 import trimtab.reducers
-import trimtab.rules
 
 
 class Broken(RuntimeError):
@@ -90,7 +90,7 @@ def test_law_10_a_plan_that_comes_out_larger_than_it_counted_is_a_step_down_and_
     def counts_too_little(planner: Any) -> None:
         planner.state.tokens = -(10**9)
 
-    monkeypatch.setattr("trimtab.pipeline.make_room", counts_too_little)
+    monkeypatch.setattr("trimtab.request.pipeline.make_room", counts_too_little)
     fitted = assert_served(long_request(format), format)
     assert any("larger than was counted" in text for text in fitted.report.warnings)
     assert any(text == "fell back to: the smallest" for text in fitted.report.warnings)
@@ -131,7 +131,7 @@ def test_law_10_a_counter_that_returns_nonsense_breaks_nothing(nonsense: Any, fo
 
 def rule_parts(format: str) -> list[str]:
     """Names of everything in a format's table that is called."""
-    table = trimtab.rules.TABLES[format]
+    table = trimtab.formats.rules.TABLES[format]
     rows = [f"repair {row.name}" for row in table.rows]
     return [*rows, *(f"scan {number}" for number in range(len(table.scans)))]
 
@@ -143,7 +143,7 @@ def rule_parts(format: str) -> list[str]:
 def test_law_10_a_rule_that_raises_never_breaks_a_request(
     format: str, part: str, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = trimtab.rules.TABLES[format]
+    table = trimtab.formats.rules.TABLES[format]
     kind, name = part.split(" ")
     if kind == "repair":
         rows = tuple(
@@ -153,7 +153,7 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
     else:
         scans = [fails if str(number) == name else scan for number, scan in enumerate(table.scans)]
         broken = replace(table, scans=tuple(scans))
-    monkeypatch.setitem(trimtab.rules.TABLES, format, broken)
+    monkeypatch.setitem(trimtab.formats.rules.TABLES, format, broken)
     request = long_request(format)
     if damage:
         step = wire.Step("model", "", "", [wire.Call("bash", {}, "string", "x")], damage)
@@ -179,7 +179,7 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
 def test_law_10_strict_mode_raises_what_went_wrong(
     format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.pipeline.make_room", fails)
+    monkeypatch.setattr("trimtab.request.pipeline.make_room", fails)
     request, window = long_request(format), 4_000
     with pytest.raises(Broken):
         trimtab.fit(

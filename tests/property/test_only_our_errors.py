@@ -18,7 +18,7 @@ from trimtab import clients
 from trimtab.errors import InvalidSetting, TrimtabError
 from trimtab.settings import Summarizer
 from trimtab.stores import open_store
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 
 class Hostile:

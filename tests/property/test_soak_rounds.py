@@ -15,7 +15,7 @@ from soak.rounds import Tally, soak
 from soak.rounds_judge import COUNT as TOKENS
 from soak.rounds_judge import Exchange, faults
 
-from trimtab.testing import Answer, Call
+from trimtab_lab.testing import Answer, Call
 
 COUNT = int(os.environ.get("SOAK_ROUNDS") or 16)
 

@@ -23,8 +23,8 @@ from judge_speakers import foreign_pieces
 from proxies import ask
 from proxy_story import JSON, TOOLS, listing
 
-from trimtab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider
-from trimtab.testing.record import Record
+from trimtab_lab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider
+from trimtab_lab.testing.record import Record
 
 WINDOW = 12_000
 """Tokens, of the provider and of the proxies."""

@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from soak.story import SIX
-from trimtab import rules
+from trimtab.formats import rules
+from trimtab.formats.anthropic import rules as anthropic
+from trimtab.formats.bedrock import content_rules as bedrock_content
+from trimtab.formats.gemini import turn_rules as gemini_turns
+from trimtab.formats.repair import content, pairing
+from trimtab.formats.repair.base import Finding, Repair
 from trimtab.jsontext.paths import Delete, Insert, Path, Set
 from trimtab.planning import edits, operations, plan_state, reasoning_signatures
-from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
-from trimtab.rules.base import Finding, Repair
 from trimtab.transcript.transcript import Transcript
 
 Plant = Callable[[pytest.MonkeyPatch, str], None]
@@ -144,7 +147,7 @@ def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
     """Nothing is checked on the way out."""
-    from trimtab.prepared_request import PreparedRequest
+    from trimtab.request.prepared_request import PreparedRequest
 
     patch.setattr(PreparedRequest, "check", lambda work, transcript: ())
 
@@ -189,7 +192,7 @@ def _any_thought_may_go(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _thoughts_go_alone(patch: pytest.MonkeyPatch, format: str) -> None:
     """Reasoning goes, the ids that demand it stay."""
-    from trimtab.wire import openai_responses
+    from trimtab.formats.openai_responses import format as openai_responses
 
     patch.setattr(openai_responses, "goes_with", lambda transcript, place: ())
 

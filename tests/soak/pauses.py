@@ -29,7 +29,7 @@ if __name__ == "__main__":
 from proxies import ask, proxied, settled  # noqa: E402
 
 from trimtab.stores import writer  # noqa: E402
-from trimtab.testing import StrictProvider  # noqa: E402
+from trimtab_lab.testing import StrictProvider  # noqa: E402
 
 DESCRIPTORS = 64
 SPREAD = 4

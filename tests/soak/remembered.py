@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import trimtab.message_cache
 import trimtab.planning.planner
+import trimtab.request.message_cache
 import trimtab.transcript.tool_calls
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.reducers import Config, Offer, levels
@@ -68,7 +68,7 @@ def _has_articles(text: str) -> bool:
 
 
 _PLACES: tuple[tuple[Any, str, Any, Any], ...] = (
-    (trimtab.message_cache, "lines_of", lines_of, _remembered_lines),
+    (trimtab.request.message_cache, "lines_of", lines_of, _remembered_lines),
     (trimtab.planning.planner, "levels_of", levels, _remembered_levels),
     (trimtab.transcript.tool_calls, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
 )

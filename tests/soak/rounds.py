@@ -39,7 +39,7 @@ from proxies import proxied, settled  # noqa: E402
 import trimtab  # noqa: E402
 from soak.rounds_judge import Exchange, faults  # noqa: E402
 from trimtab.stores import tenant as tenant_stores  # noqa: E402
-from trimtab.testing import Answer, Call, Refuse, StrictProvider  # noqa: E402
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider  # noqa: E402
 
 WINDOWS = (6_000, 8_000, 12_000, 40_000)
 NAMES = ("plan", "port", "to  do", " x ")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from trimtab.testing import Answer
 from trimtab.transcript.tokens import counter_for
+from trimtab_lab.testing import Answer
 
 OURS = frozenset(("recall", "note", "prune", "distill", "compress"))
 MOST_ROUNDS = 6

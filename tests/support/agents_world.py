@@ -18,7 +18,7 @@ from typing import Any
 
 from world_needs import absent
 
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "Do the steps."

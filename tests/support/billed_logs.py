@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 MODEL = "claude-sonnet-4-5-20250929"
 START = 1_790_000_000.0

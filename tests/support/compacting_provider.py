@@ -18,7 +18,7 @@ import judge
 import judge_responses
 import sizes
 
-from trimtab.testing.http_apis.server import LocalServer, Response
+from trimtab_lab.testing.http_apis.server import LocalServer, Response
 
 KEY = b"the provider's own"
 

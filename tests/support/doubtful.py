@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab import rules, wire
-from trimtab.rules import Repaired, Violation
+from trimtab import formats
+from trimtab.formats import rules
+from trimtab.formats.rules import Repaired, Violation
 
 
 def found(request: Any, format: str | None = None, model: str | None = None) -> list[Violation]:
     """What may be refused in a request, certain or not."""
-    spoken = wire.find(request, format)[0]
-    return list(rules.check(wire.read(request, spoken, model=model), doubtful=True))
+    spoken = formats.find(request, format)[0]
+    return list(rules.check(formats.read(request, spoken, model=model), doubtful=True))
 
 
 def repaired(request: Any, format: str | None = None, model: str | None = None) -> Repaired:
     """The request repaired by every row that it breaks."""
-    spoken = wire.find(request, format)[0]
-    transcript = wire.read(request, spoken, model=model)
+    spoken = formats.find(request, format)[0]
+    transcript = formats.read(request, spoken, model=model)
     return rules.repair(request, spoken, transcript, doubtful=True)

@@ -13,7 +13,7 @@ from typing import Any
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, flow
 from trimtab.retry.refusals.response_errors import error_in_body, prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",

@@ -19,7 +19,7 @@ from proxies import ask, proxied, settled
 
 import trimtab
 from trimtab import stores
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WINDOW = 3_000
 TURNS = (6, 9)

@@ -12,8 +12,8 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from trimtab.testing import Answer, Call
-from trimtab.testing.record import Record
+from trimtab_lab.testing import Answer, Call
+from trimtab_lab.testing.record import Record
 
 LINES = 90
 TURNS = 30

@@ -10,7 +10,7 @@ from typing import Any
 
 from proxies import ask
 
-from trimtab.testing import Answer, Call
+from trimtab_lab.testing import Answer, Call
 
 WINDOW = 60_000
 JSON = {"content-type": "application/json", "anthropic-version": "2023-06-01"}

@@ -11,7 +11,7 @@ from settings_words import as_keywords
 from tool_calls import conversation
 
 import trimtab
-from trimtab import wire
+from trimtab import formats
 from trimtab.planning.redundancy import CallHistory, FailedInputs, Redundancy
 from trimtab.reducers.base import BlockFacts
 from trimtab.transcript.model import Place
@@ -27,8 +27,8 @@ def redundancy_of(
 ) -> Redundancy:
     """The redundancy of a conversation (or of a body, given as a dict)."""
     body = turns[0] if turns and isinstance(turns[0], dict) else conversation(format, *turns)
-    found, _ = wire.find(body, format)
-    transcript = wire.read(body, found)
+    found, _ = formats.find(body, format)
+    transcript = formats.read(body, found)
     return Redundancy(transcript, CallHistory(transcript, reader or CallReader()), **options)
 
 

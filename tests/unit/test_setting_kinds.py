@@ -15,8 +15,9 @@ from five_formats import session
 from settings_words import as_keywords
 
 import trimtab
-from trimtab import ArticleRule, TrimtabError, pipeline
+from trimtab import ArticleRule, TrimtabError
 from trimtab.errors import InvalidSetting
+from trimtab.request import pipeline
 from trimtab.setting_kinds import declared
 from trimtab.settings import Duplicates, FailedInputs
 

@@ -17,7 +17,7 @@ import trimtab
 from trimtab import ArticleRule, InvalidSetting, config
 from trimtab.cli import main
 from trimtab.cli.proxy import _settings as proxy_settings
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WORDS = "The keeper got 412 crowns."
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 from agents_world import AGENTS, MOST_REQUESTS, ROOT, Story, run, traces
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 PLUGIN = ROOT / "src/trimtab/proxy/agents/opencode_status.js"
 pytestmark = pytest.mark.world

@@ -15,7 +15,7 @@ import world_needs
 from corpora import contents, lines_of, record, written
 
 import trimtab
-from trimtab import batch
+from trimtab_lab import batch
 
 pytestmark = pytest.mark.world
 WINDOW = 3_000

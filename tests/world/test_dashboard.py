@@ -17,7 +17,7 @@ from proxies import proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 import trimtab
-from trimtab.testing import Refuse, StrictProvider
+from trimtab_lab.testing import Refuse, StrictProvider
 
 pytestmark = pytest.mark.world
 LINK = "[...document.querySelectorAll('td a')].find(a => a.textContent.includes({}))"

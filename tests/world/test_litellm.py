@@ -16,7 +16,7 @@ import world_needs
 
 import trimtab
 from trimtab import clients
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 pytestmark = pytest.mark.world

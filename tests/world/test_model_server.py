@@ -19,8 +19,8 @@ from settings_words import as_keywords
 import trimtab
 from trimtab.retry.flow import Accepted, Done, Refused, Send, flow
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.testing import StrictProvider
-from trimtab.testing.record import Record
+from trimtab_lab.testing import StrictProvider
+from trimtab_lab.testing.record import Record
 
 pytestmark = pytest.mark.world
 WINDOW, STEPS = 2_048, 9

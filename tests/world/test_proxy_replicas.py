@@ -16,7 +16,7 @@ from proxies import ask, proxied, settled
 from proxy_story import answers, listing, turn_by_turn
 from store_urls import store_url
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 pytestmark = pytest.mark.world
 WINDOW = 20_000

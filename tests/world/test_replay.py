@@ -15,10 +15,10 @@ from replay_story import SAMPLE, WINDOW, recording, timeless, written
 
 from trimtab.cli import main
 from trimtab.errors import MissingExtra
-from trimtab.replay import job_runner, peers, policies
-from trimtab.replay.policies import find
-from trimtab.replay.policy_run import replay
-from trimtab.replay.recording_index import RecordingIndex
+from trimtab_lab.replay import job_runner, peers, policies
+from trimtab_lab.replay.policies import find
+from trimtab_lab.replay.policy_run import replay
+from trimtab_lab.replay.recording_index import RecordingIndex
 
 pytestmark = pytest.mark.world
 PEERS = [name for name in policies.BUILT_IN if name not in policies.DEFAULT]

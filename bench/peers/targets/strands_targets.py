@@ -19,8 +19,8 @@ from strands.agent.conversation_manager import (
 from strands.models import Model
 from strands.types.exceptions import ContextWindowOverflowException
 
-from trimtab.testing.conformance.properties import weigh
-from trimtab.testing.conformance.stories import TOOLS
+from trimtab_lab.testing.conformance.properties import weigh
+from trimtab_lab.testing.conformance.stories import TOOLS
 
 logging.getLogger("strands").setLevel(logging.CRITICAL)
 

@@ -10,15 +10,15 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import trimtab
-from trimtab import wire
-from trimtab.cli import check_session
+from trimtab import formats
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
+from trimtab.cli.laboratory import command
 from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
 from trimtab.cli.terminal import clean
+from trimtab.formats.repair.shape import MISSING_KEY
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
-from trimtab.rules.shape import MISSING_KEY
 
 
 def add(parser: ArgumentParser) -> None:
@@ -37,14 +37,14 @@ def add(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
     if args.session:
-        return check_session.run(args)
+        return int(command("check_session").run(args))
     asked_for = request_of(args)
     tree = parse_bytes(asked_for.data)
     asked: dict[str, Any] = {
         "format": setting(args, "format") or asked_for.facts.format,
         "model": setting(args, "model") or asked_for.facts.model,
     }
-    format, _ = wire.find(tree, asked["format"])
+    format, _ = formats.find(tree, asked["format"])
     found = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), doubtful=True, **asked)
     if is_log(args):  # an agent's log has messages and model, not all that was sent
         found = tuple(violation for violation in found if violation.rule != MISSING_KEY)

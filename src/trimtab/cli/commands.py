@@ -13,10 +13,7 @@ from importlib import metadata
 from typing import NoReturn, TextIO
 
 from trimtab.cli import (
-    batch,
-    bill,
     check,
-    conform,
     convert,
     explain,
     files,
@@ -25,13 +22,13 @@ from trimtab.cli import (
     pin,
     proxy,
     recall,
-    replay,
     status,
     store,
     sweep,
 )
 from trimtab.cli.examples import epilog
 from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
+from trimtab.cli.laboratory import options
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest, TrimtabError
 from trimtab.setting_kinds import nearest
@@ -48,13 +45,16 @@ _COMMANDS = {
     "doctor": (store.add_doctor, "read everything that a store keeps and say what is wrong"),
     "purge": (store.add_purge, "delete old conversations from a store"),
     "stats": (store.add_stats, "print what all sessions of a store came to"),
-    "batch": (batch.add, "make whole corpora of requests fit, for training and evaluation"),
-    "replay": (replay.add, "play recorded transcripts through policies and measure them"),
+    "batch": (options("batch"), "make whole corpora of requests fit, for training and evaluation"),
+    "replay": (options("replay"), "play recorded transcripts through policies and measure them"),
     "conform": (
-        conform.add,
+        options("conform"),
         "test whatever makes conversations fit: what it keeps, what it breaks",
     ),
-    "bill": (bill.add, "say what conversations cost, and what they would have cost otherwise"),
+    "bill": (
+        options("bill"),
+        "say what conversations cost, and what they would have cost otherwise",
+    ),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),
     "status": (status.add, status.ABOUT),

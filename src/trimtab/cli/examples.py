@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.cli.logged_requests import LOGS
-from trimtab.wire import FORMATS
+from trimtab.formats import FORMATS
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "fit": (

@@ -17,10 +17,10 @@ from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_no_config, add_request, add_settings, loaded_settings
 from trimtab.cli.terminal import clean
 from trimtab.config import SETTINGS
-from trimtab.fitted import Fitted
 from trimtab.journal import file_format
 from trimtab.jsontext import paths
 from trimtab.report import Report
+from trimtab.request.fitted import Fitted
 from trimtab.settings import Settings
 
 _SHOWN = 5

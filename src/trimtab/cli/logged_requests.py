@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.cli import files
 from trimtab.cli.exit_codes import UNKNOWN_FORMAT, USAGE, ExitWith, is_json
 from trimtab.cli.terminal import clean
@@ -102,7 +102,7 @@ def _is_request(data: bytes) -> bool:
 
     try:
         tree = parse_bytes(data)
-        wire.find(tree)
+        formats.find(tree)
     except InvalidRequest:
         return False
     return session_reader([tree]) is None and unread_agent([tree]) is None

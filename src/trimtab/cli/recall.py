@@ -31,12 +31,12 @@ from trimtab.cli.store_options import (
 )
 from trimtab.cli.terminal import clean
 from trimtab.errors import UnknownHandle
-from trimtab.fitted import recall
 from trimtab.journal import excerpts
 from trimtab.journal.archive import Archived, Originals, of_edits
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.journal.passages import hits
+from trimtab.request.fitted import recall
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 from trimtab.transcript.model import Edit

@@ -13,9 +13,9 @@ from typing import Any, Unpack
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.errors import MissingExtra, TrimtabError
-from trimtab.fitted import Fitted
+from trimtab.formats.detect import FormatName
+from trimtab.request.fitted import Fitted
 from trimtab.telemetry import logger
-from trimtab.wire.detect import FormatName
 
 
 def call_model_input_filter(

@@ -7,11 +7,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from trimtab.formats.engine.aws_event_stream import AwsFrame, AwsFrameReader, event_frame
+from trimtab.formats.engine.stream_events import AwsEventReader
 from trimtab.retry.own_header import ROUNDS
 from trimtab.rounds.answer_steps import NextRound, Read, Show, Step, Work, steps
 from trimtab.rounds.recall_rounds import RecallRounds
-from trimtab.wire.aws_event_stream import AwsFrame, AwsFrameReader, event_frame
-from trimtab.wire.stream_events import AwsEventReader
 
 
 class RoundsStream:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from trimtab.clients.request_target import RequestTarget, path_target, request_target
 from trimtab.errors import InvalidSetting, expect
-from trimtab.fitted import Fitted
+from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Done, Flow, SendStats, flow
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from trimtab.clients.request_target import RequestTarget
 from trimtab.errors import TrimtabError
+from trimtab.formats.body import RequestBody
 from trimtab.rounds import ExchangeMemory, RecallRounds, exchanges_of, rewritable
 from trimtab.rounds.declaration import INTERNAL, OWN
 from trimtab.rounds.request_layouts import tools_of
@@ -17,7 +18,6 @@ from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 from trimtab.sessions.recall_tool import NAME
 from trimtab.telemetry import logger
-from trimtab.wire.body import RequestBody
 
 RAW = "its answer is read as raw bytes"
 REFUSED = "its provider has refused such a request for a tool"

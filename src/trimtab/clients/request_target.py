@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from trimtab.formats.detect import FormatName
+from trimtab.formats.openai_chat.dialects import of_host, with_version
 from trimtab.retry import credentials
 from trimtab.retry.learned_limits import key_for
-from trimtab.wire.detect import FormatName
-from trimtab.wire.dialects import of_host, with_version
 
 _CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
 _VERTEX = r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"

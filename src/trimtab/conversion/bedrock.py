@@ -31,10 +31,10 @@ from trimtab.conversion.neutral_request import (
 )
 from trimtab.conversion.tool_payloads import NO_OUTPUT, arguments_of
 from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, ordered, tools_for
+from trimtab.formats.bedrock.format import APART, dialect
+from trimtab.formats.engine.base import payload_digest
+from trimtab.formats.repair.content import BEGIN, GO_ON
 from trimtab.jsontext.paths import Path
-from trimtab.rules.content import BEGIN, GO_ON
-from trimtab.wire.base import payload_digest
-from trimtab.wire.bedrock import APART, dialect
 
 name_rules = NameRules("a-zA-Z0-9_.:-", 64)
 """toolUseId 1–64 of ``[a-zA-Z0-9_.:-]``, tool names 1–64 of ``[a-zA-Z0-9_-]`` (botocore 1.44.5)."""

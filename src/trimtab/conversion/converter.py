@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from trimtab import rules, wire
+from trimtab import formats
 from trimtab.conversion import (
     anthropic,
     bedrock,
@@ -33,13 +33,14 @@ from trimtab.errors import (
     TrimtabError,
     expect_text,
 )
+from trimtab.formats import rules
+from trimtab.formats.body import RequestBody
+from trimtab.formats.engine.base import Format
+from trimtab.formats.misnamed import no_format
+from trimtab.formats.openai_chat.dialects import VERSIONS
+from trimtab.formats.repair.provenance import Provenance
 from trimtab.jsontext import paths
-from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
-from trimtab.wire.base import Format
-from trimtab.wire.body import RequestBody
-from trimtab.wire.dialects import VERSIONS
-from trimtab.wire.misnamed import no_format
 
 
 class _Format(NamedTuple):
@@ -90,7 +91,7 @@ def convert_request(
         raise no_format(to, _FORMATS, ())
     spoken_by = f"{to}:{version or VERSIONS[-1]}" if to == "anthropic" else to
     given = RequestBody.of(request).tree
-    spoken = wire.find(given, format)[0]
+    spoken = formats.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
     with _documented_shapes(source):
         tree, provenance = _legal(given, spoken, model if source == to else None, open_tail, log)
@@ -108,7 +109,7 @@ def convert_request(
         body = body[writer.messages]
     if provenance is not None:
         log.losses[repaired:] = [_as_given(loss, provenance) for loss in log.losses[repaired:]]
-    body, _ = _legal(body, wire.find(body, spoken_by)[0], model, open_tail, log, ours=True)
+    body, _ = _legal(body, formats.find(body, spoken_by)[0], model, open_tail, log, ours=True)
     changed = target.ids.changed
     if changed:
         log.notes["call ids respelled"] += len(changed)
@@ -136,7 +137,7 @@ def _legal(
     """The request with what its provider would refuse repaired, and where it stood before: each
     repair is a note, each value taken out a loss.  ``ours``: we wrote it, so that no row is left to
     doubt.  Raises NotAccepted for what cannot be repaired."""
-    transcript = wire.read(tree, format, model=model)
+    transcript = formats.read(tree, format, model=model)
     if not rules.check(transcript, open_tail=open_tail, doubtful=ours):
         return tree, None
     repaired = rules.repair(tree, format, transcript, open_tail=open_tail, doubtful=ours)

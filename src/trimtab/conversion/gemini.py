@@ -30,8 +30,8 @@ from trimtab.conversion.neutral_request import (
 )
 from trimtab.conversion.tool_payloads import arguments_of
 from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, ordered, tools_for
+from trimtab.formats.gemini.pairs import PairKey, paired
 from trimtab.jsontext.paths import Path
-from trimtab.rules.gemini_pairs import PairKey, paired
 
 name_rules = NameRules(names="a-zA-Z0-9_.:-", longest_name=64, first_of_name="a-zA-Z_")
 """Names begin with a letter or underscore, 64 chars of letters, digits, ``_.:-`` (API reference,

@@ -36,9 +36,9 @@ from trimtab.conversion.turn_order import (
     ordered,
     tools_for,
 )
+from trimtab.formats.openai_responses.item_rules import STRICT_ORDER
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
-from trimtab.rules.responses_items import STRICT_ORDER
 
 name_rules = NameRules(longest_id=64)
 """call_id at most 64 chars (quoted refusal)."""

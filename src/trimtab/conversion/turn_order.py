@@ -25,8 +25,8 @@ from trimtab.conversion.neutral_request import (
     Tool,
     ToolChoice,
 )
+from trimtab.formats.repair.content import BEGIN, GO_ON, PLACEHOLDER
 from trimtab.jsontext.paths import Path
-from trimtab.rules.content import BEGIN, GO_ON, PLACEHOLDER
 
 
 class TargetRules(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.errors import TrimtabError, UnknownHandle
 from trimtab.journal.folded_steps import FoldedStep, folded_steps
 from trimtab.lazy import cached_property
@@ -220,7 +220,7 @@ def _entries(text: str, number: int) -> Iterator[Entry]:
     """The calls of a step's messages; none where its format is not known by its shape."""
     try:
         tree = json.loads(text)
-        transcript = wire.read(tree, wire.find(tree)[0])
+        transcript = formats.read(tree, formats.find(tree)[0])
         groups = transcript.groups
     except (TrimtabError, ValueError, TypeError, AttributeError, KeyError, IndexError):
         return

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import UnknownHandle
+from trimtab.formats.rules import Repair
 from trimtab.journal.cleared_results import retargeted
 from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.planning.edits import groups_of
-from trimtab.rules import Repair
 from trimtab.transcript.model import Edit, Place
 from trimtab.transcript.transcript import Transcript
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trimtab.formats.gemini.rules import SENTINEL
 from trimtab.logs.recording import Recording
 from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
-from trimtab.rules.gemini import SENTINEL
 
 
 def is_gemini_cli(values: Sequence[Any]) -> bool:

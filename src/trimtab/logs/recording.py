@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
+from trimtab.formats import FORMATS, Format
+from trimtab.formats.detect import FormatName
 from trimtab.lazy import cached_property
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.settings import Settings
 from trimtab.transcript.model import Message
-from trimtab.wire import FORMATS, Format
-from trimtab.wire.detect import FormatName
 
 MESSAGES = {
     "anthropic": "messages",

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, zip_longest
 from typing import Any
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.errors import TrimtabError
+from trimtab.formats import FORMATS
+from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.logs.claude_code import claude_code
 from trimtab.logs.codex import codex
 from trimtab.logs.recording import MESSAGES, Recording
 from trimtab.logs.segments import seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
-from trimtab.wire import FORMATS
-from trimtab.wire.base import MESSAGE_LISTS
 
 FoundRecording = tuple[int, Recording | str]
 """(line number, recording or the reason why there is none)."""
@@ -113,7 +113,7 @@ def _logged(value: Any, id_: str) -> Recording | None:
         answer = next((value[key] for key in _ANSWER_KEYS if value.get(key) is not None), None)
     if not isinstance(body, (dict, list)) or not body:
         return None
-    format, _ = wire.find(body)
+    format, _ = formats.find(body)
     if isinstance(body, list):
         return Recording("", id_, format.name, body)
     messages = body.get(MESSAGES[format.name])

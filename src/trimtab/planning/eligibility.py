@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from trimtab import rules
+from trimtab.formats import rules
 from trimtab.lazy import cached_property
 from trimtab.planning.lines import Key, Lines, lines_of
 from trimtab.planning.offers import OfferCache, Which

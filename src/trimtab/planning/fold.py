@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice, starmap
 
-from trimtab import rules
+from trimtab.formats import rules
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.edits import follows_placed_system, leaves_words
 from trimtab.planning.line_selection import (

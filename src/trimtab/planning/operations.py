@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.formats.engine.base import alone
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Ops, Path, PathOp, Set
 from trimtab.planning import runs
@@ -34,7 +35,6 @@ from trimtab.planning.runs import (
 )
 from trimtab.transcript.model import Edit, Group, Message, Place
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.base import alone
 
 
 class Applied(NamedTuple):

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from trimtab import rules
+from trimtab.formats import rules
+from trimtab.formats.rules import Repair
 from trimtab.jsontext.paths import Path
 from trimtab.planning.edits import note_host
 from trimtab.planning.operations import Applied, operations
 from trimtab.planning.planner import Planner
-from trimtab.rules import Repair
 from trimtab.transcript.model import Edit, Facts
 from trimtab.transcript.transcript import Transcript
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from trimtab import rules
+from trimtab.formats import rules
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Edit, Group, Part, Place, is_of_result
 from trimtab.transcript.transcript import Transcript

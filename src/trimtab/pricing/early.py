@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab import rules
+from trimtab.formats import rules
 from trimtab.planning.dead_weight import DeadBlock, SentTokens, dead_blocks
 from trimtab.planning.planner import Planner
 from trimtab.pricing.economics import EditBatch, extra_cost, requests_left

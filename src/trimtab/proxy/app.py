@@ -12,6 +12,9 @@ from functools import partial
 from typing import Any, cast
 
 from trimtab.errors import MissingExtra
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import FormatName
+from trimtab.formats.openai_chat.dialects import with_version
 from trimtab.proxy import dashboard
 from trimtab.proxy.cache_warmer import CacheWarmer
 from trimtab.proxy.callers.access import HEADER, Access
@@ -56,9 +59,6 @@ from trimtab.rounds import ExchangeMemory, RecallRounds, rewritable
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 from trimtab.telemetry import fault
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import FormatName
-from trimtab.wire.dialects import with_version
 
 OURS = "/_trimtab"
 HELD_BYTES = 1_000_000

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Unpack
 
-from trimtab.fitted import Fitted
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import FormatName
 from trimtab.interruption import Interrupted, stopped_by
 from trimtab.proxy.held_answer import HeldAnswer
 from trimtab.proxy.http.answer_usage import TokenUsage
@@ -20,6 +21,7 @@ from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.records.request_recorder import RequestRecorder
+from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
 from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import LearnedLimits, key_for
@@ -27,8 +29,6 @@ from trimtab.retry.own_header import HEADER
 from trimtab.session import Session
 from trimtab.settings import FitKeywords
 from trimtab.telemetry import fault
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import FormatName
 
 _MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
 _EDGE = 4_000

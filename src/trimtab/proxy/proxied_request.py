@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from trimtab.formats.body import RequestBody
+from trimtab.formats.engine.stream_events import parsed
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.flow_driver import FlowDriver
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
@@ -26,8 +28,6 @@ from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
 from trimtab.rounds.answer_steps import guarded, rewritten
 from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
-from trimtab.wire.body import RequestBody
-from trimtab.wire.stream_events import parsed
 
 T = TypeVar("T")
 

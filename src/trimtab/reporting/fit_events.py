@@ -9,10 +9,10 @@ import time
 from typing import Any
 
 from trimtab.events import EditEvent, FitEvent, printable
-from trimtab.fitted import Fitted
-from trimtab.pipeline import FitResult
-from trimtab.prepared_request import PreparedRequest
 from trimtab.report import Report
+from trimtab.request.fitted import Fitted
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import PreparedRequest
 from trimtab.settings import NO_WINDOW
 from trimtab.telemetry import emit, listening
 

@@ -10,12 +10,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from trimtab.fitted import Fitted
 from trimtab.jsontext import paths
-from trimtab.pipeline import FitResult
-from trimtab.prepared_request import repair_key
 from trimtab.reducers.article_selection import all_articles
 from trimtab.report import Report
+from trimtab.request.fitted import Fitted
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import repair_key
 from trimtab.telemetry import logger
 from trimtab.transcript.model import Edit
 

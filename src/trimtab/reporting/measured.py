@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trimtab import wire
-from trimtab.effective_limits import trigger_for
+from trimtab import formats
+from trimtab.formats.body import RequestBody
 from trimtab.jsontext.paths import Path
 from trimtab.pricing import models
+from trimtab.request.effective_limits import trigger_for
 from trimtab.settings import Settings
 from trimtab.transcript.model import TRIGGER
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter, counter_for
-from trimtab.wire.body import RequestBody
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def measure(
     """Measure every block.  Raises InvalidRequest, InvalidSetting."""
     Settings(format=cast(Any, format), model=model, counter=counter)  # checked as those of fit are
     source = RequestBody.of(request)
-    detected, reason = wire.find(source.tree, format)
-    transcript = wire.read(source.tree, detected, model=model)
+    detected, reason = formats.find(source.tree, format)
+    transcript = formats.read(source.tree, detected, model=model)
     chosen = counter_for(counter, model=transcript.facts.model, format=detected.name)
     usage = TokenSizes(chosen)
     total = usage.measure(transcript)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.fitted import Fitted
+from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Accepted, Fit, Refused, fitted_to_known_limits, flow
 from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, key_for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import CannotFit
-from trimtab.fitted import Fitted
+from trimtab.request.fitted import Fitted
 from trimtab.retry.learned_limits import NO_LIMITS, ModelLimits
 from trimtab.retry.refusals import Refusal
 

@@ -42,7 +42,8 @@ from typing import Any
 
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent
-from trimtab.fitted import Fitted
+from trimtab.formats.repair.named_rules import OUTPUT, is_of_endpoint
+from trimtab.request.fitted import Fitted
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
 from trimtab.retry.effects import Accepted, Done, Refused, Send, SendStats
 from trimtab.retry.guesses import RESULT_CHARS
@@ -56,7 +57,6 @@ from trimtab.retry.learned_limits import (
 from trimtab.retry.limits_from_refusals import SentRequest
 from trimtab.retry.refusals import Refusal, classify
 from trimtab.retry.truncation_check import Counts
-from trimtab.rules.named_rules import OUTPUT, is_of_endpoint
 from trimtab.sessions.response_chains import state_named
 from trimtab.settings import NO_WINDOW
 from trimtab.telemetry import emit, listening, logger

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab import rules, wire
+from trimtab import formats
 from trimtab.errors import InvalidRequest, InvalidSetting
-from trimtab.jsontext import paths
-from trimtab.jsontext.paths import Path
-from trimtab.retry.refusals import Refusal
-from trimtab.rules.named_rules import (
+from trimtab.formats import rules
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import CHAT
+from trimtab.formats.engine.base import Format
+from trimtab.formats.openai_chat.dialects import DIALECTS
+from trimtab.formats.repair.named_rules import (
     DIALECT,
     ITEM_ID,
     OUTPUT,
@@ -21,10 +23,9 @@ from trimtab.rules.named_rules import (
     places_of_field,
     roots,
 )
-from trimtab.wire.base import Format
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import CHAT
-from trimtab.wire.dialects import DIALECTS
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
+from trimtab.retry.refusals import Refusal
 
 _EMPTY = (
     *("no_messages", "null_content", "empty_parts", "no_content", "empty_text", "blank_text"),
@@ -106,7 +107,7 @@ def rules_named(refusal: Refusal, request: Any, format: str | None = None) -> tu
     """
     try:
         source = RequestBody.of(request)
-        detected, _ = wire.find(source.tree, format)
+        detected, _ = formats.find(source.tree, format)
     except (InvalidRequest, InvalidSetting):
         return ()
     return tuple(dict.fromkeys(_named(refusal, source.tree, detected)))
@@ -127,7 +128,7 @@ def _named(refusal: Refusal, tree: Any, format: Format) -> Iterator[str]:
 
 def _broken(tree: Any, format: Format, names: Sequence[str]) -> list[str]:
     """Those of these rules by which something is repaired."""
-    transcript = wire.read(tree, format)
+    transcript = formats.read(tree, format)
     refused = dict.fromkeys(names)
     made = rules.repair(tree, format, transcript, failures=[], refused=refused)
     return [rule for rule, _ in made.found if rule in refused]
@@ -136,7 +137,7 @@ def _broken(tree: Any, format: Format, names: Sequence[str]) -> list[str]:
 def _of_a_dialect(tree: Any, names: Sequence[str]) -> Iterator[str]:
     """The dialect of chat whose own rules say what is wrong, where those of ours find nothing."""
     for dialect in DIALECTS:
-        spoken = wire.find(tree, f"{CHAT}:{dialect}")[0]
+        spoken = formats.find(tree, f"{CHAT}:{dialect}")[0]
         if broken := _broken(tree, spoken, names):
             yield f"{DIALECT}{dialect}"
             yield from broken
@@ -151,7 +152,7 @@ def _fields(fields: Sequence[str], tree: Any, format: Format) -> Iterator[str]:
     ``body.messages.3.assistant.reasoning_content``.  A gateway may count messages otherwise: a path
     that leads nowhere counts by its last key.
     """
-    base = wire.read(tree, format).base
+    base = formats.read(tree, format).base
     found = dict[str, list[str]]()
     for field in fields:
         steps = [step for step in field.replace("[", ".").replace("]", "").split(".") if step]

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from trimtab.formats.engine.stream_events import EventReader, StreamEvent
 from trimtab.rounds.recall_rounds import RecallRounds
 from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
 from trimtab.telemetry import fault
-from trimtab.wire.stream_events import EventReader, StreamEvent
 
 T = TypeVar("T")
 

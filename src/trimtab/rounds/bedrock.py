@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
+from trimtab.formats.engine.aws_event_stream import event_frame, exception_frame
+from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, dumped, loads, summed
-from trimtab.wire.aws_event_stream import event_frame, exception_frame
-from trimtab.wire.stream_events import StreamEvent
 
 
 class BedrockRewriter(RewriterBase):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
 from trimtab.sessions.streamed_steps import StreamedSteps
-from trimtab.wire.stream_events import StreamEvent
 
 _ENDS = ("interaction.completed", "interaction.complete")
 

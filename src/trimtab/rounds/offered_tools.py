@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from trimtab.errors import TrimtabError
+from trimtab.formats.detect import FormatName
 from trimtab.journal.excerpts import Said, answer
 from trimtab.session import RequestOriginals, Session, prunable
 from trimtab.sessions.note_tool import note_tool
@@ -16,7 +17,6 @@ from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.settings import FitKeywords
 from trimtab.transcript.model_notes import NAME as NOTE
 from trimtab.transcript.model_notes import noted
-from trimtab.wire.detect import FormatName
 
 PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
 MOST_NAMES = 40

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
-from trimtab.wire.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")

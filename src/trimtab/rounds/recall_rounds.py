@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trimtab.formats.body import RequestBody
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.parsing import encode
 from trimtab.rounds import offered_tools
@@ -40,7 +41,6 @@ from trimtab.rounds.request_layouts import (
 from trimtab.rounds.stream_rewriter import StreamRewriter, dumped
 from trimtab.session import Session
 from trimtab.telemetry import fault, logger
-from trimtab.wire.body import RequestBody
 
 REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
     "openai-chat": OpenAIChatRewriter,

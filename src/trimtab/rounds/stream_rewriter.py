@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from trimtab.formats.engine.stream_events import StreamEvent, parsed, server_sent
 from trimtab.sessions.recall_tool import NAME, recall_tool
-from trimtab.wire.stream_events import StreamEvent, parsed, server_sent
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab.pipeline import FitResult
+from trimtab.formats.body import RequestBody
 from trimtab.report import ReportEdit
+from trimtab.request.pipeline import FitResult
 from trimtab.sessions import provider_compactions
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.conversation_store import ConversationStore
 from trimtab.sessions.provider_compactions import Compacted, CompactionOffer
-from trimtab.wire.body import RequestBody
 
 FACT = "compactions/"
 

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.forking import Lock
+from trimtab.formats.body import RequestBody
+from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.journal import file_format
 from trimtab.journal.file_format import JournalRow
 from trimtab.journal.journal import Journal
 from trimtab.journal.packed_originals import PackedOriginals
-from trimtab.message_cache import MessageCache
+from trimtab.request.message_cache import MessageCache
 from trimtab.sessions.stats import ConversationStats
 from trimtab.transcript.model import Block
-from trimtab.wire.base import MESSAGE_LISTS
-from trimtab.wire.body import RequestBody
 
 _LOOKED_AT = 16
 """Number of leading messages that are searched for the user's first one."""
@@ -125,7 +125,7 @@ def conversation_id(source: RequestBody, format: str | None) -> str:
     only costs a few entries that do not apply.  Raises InvalidRequest.
     """
     begin = _beginning(source.tree)
-    detected, _ = wire.find(begin, format)
+    detected, _ = formats.find(begin, format)
     base = detected.base(begin)
     messages = begin.get(base[0]) if base else begin
     first = messages if isinstance(messages, str) else None

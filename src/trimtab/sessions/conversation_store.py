@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.errors import CannotFit, StoreError, UnknownHandle
-from trimtab.fitted import Fitted
 from trimtab.forking import Lock, ProcessName, renew_in_children
 from trimtab.journal.excerpts import HANDLE_CHARS, is_handle
 from trimtab.journal.journal import Journal
-from trimtab.prepared_request import SessionFacts
+from trimtab.request.fitted import Fitted
+from trimtab.request.prepared_request import SessionFacts
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
-from trimtab.fitted import Fitted, recall
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
 from trimtab.journal.archive import Archived, of_edits, steps_in, steps_of_archive
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
 from trimtab.journal.journal import Journal
 from trimtab.journal.passages import find
+from trimtab.request.fitted import Fitted, recall
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats

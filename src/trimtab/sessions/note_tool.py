@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab import wire
+from trimtab import formats
+from trimtab.formats.body import RequestBody
 from trimtab.sessions.own_tool import Declaration, OwnTool, format_named
 from trimtab.transcript.model_notes import DESCRIPTION, NAME, SCHEMA, model_notes, noted
-from trimtab.wire.body import RequestBody
 
 DECLARED = Declaration(NAME, DESCRIPTION, SCHEMA)
 
@@ -28,8 +28,8 @@ class NoteTool(OwnTool):
     def notes(self, request: Any) -> Mapping[str, str]:
         """The notes that a request has, by name, newest first.  Raises InvalidRequest."""
         tree = RequestBody.of(request).tree
-        format, _ = wire.find(tree, self.format)
-        return {note.name: note.text for note in model_notes(wire.read(tree, format))}
+        format, _ = formats.find(tree, self.format)
+        return {note.name: note.text for note in model_notes(formats.read(tree, format))}
 
     def result(self, request: Any, call: Any) -> dict[str, Any]:
         """The result of one call, as a part that can be placed beside those of other calls.

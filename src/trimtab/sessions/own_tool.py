@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from trimtab.errors import expect_text
-from trimtab.wire.dialects import DIALECTS
-from trimtab.wire.misnamed import no_format
+from trimtab.formats.misnamed import no_format
+from trimtab.formats.openai_chat.dialects import DIALECTS
 
 
 class Declaration(NamedTuple):

@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from trimtab.formats.body import RequestBody
 from trimtab.jsontext import paths
-from trimtab.pipeline import FitResult
 from trimtab.planning.edits import handle
 from trimtab.planning.eligibility import OLD_WORDS
-from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing import prices
 from trimtab.pricing.economics import requests_left
 from trimtab.report import ReportEdit
 from trimtab.reporting.measured import measure
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import PreparedRequest
 from trimtab.transcript.user_text import pieces_of, spans_of
-from trimtab.wire.body import RequestBody
 
 KIND = "provider-compaction"
 KEPT_SHARE = 0.25

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from trimtab.errors import expect, expect_text
 from trimtab.planning.edits import handle
 from trimtab.planning.planner import witness
-from trimtab.prepared_request import PreparedRequest
 from trimtab.reducers.base import (
     MARKER_LOSS,
     Config,
@@ -23,6 +22,7 @@ from trimtab.reducers.base import (
     with_handle,
 )
 from trimtab.reducers.redundant import replace_long_strings
+from trimtab.request.prepared_request import PreparedRequest
 from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.transcript.model import Block, Edit, Place
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.fitted import Fitted
-from trimtab.pipeline import FitResult
 from trimtab.reducers.redundant import failure_of
+from trimtab.request.fitted import Fitted
+from trimtab.request.pipeline import FitResult
 
 PREFIX = "stats/"
 """Prefix of the names of facts that hold totals."""

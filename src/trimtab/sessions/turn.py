@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trimtab import pipeline
 from trimtab.errors import CannotFit
-from trimtab.fitted import Fitted
 from trimtab.journal.journal import Journal
-from trimtab.message_cache import MessageCache
-from trimtab.pipeline import FitResult
-from trimtab.prepared_request import PreparedRequest, SessionFacts
 from trimtab.reporting import fit_events
 from trimtab.reporting.log import log_fit, may_warn
+from trimtab.request import pipeline
+from trimtab.request.fitted import Fitted
+from trimtab.request.message_cache import MessageCache
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import PreparedRequest, SessionFacts
 from trimtab.settings import Settings
 from trimtab.summarizers.summarizer import Summarizer
 from trimtab.telemetry import listening

@@ -43,7 +43,7 @@ class Store(Protocol):
     """Keeps journals and originals.  Safe to use from several threads and processes.
 
     Each method raises StoreError if the store does not answer.  ``StoreLaws`` of
-    ``trimtab.testing`` are the tests that an implementation inherits.
+    ``trimtab_lab.testing`` are the tests that an implementation inherits.
     """
 
     url: str

@@ -34,7 +34,7 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab import CannotFit
-from trimtab.rules import TABLES
+from trimtab.formats.rules import TABLES
 
 CLAUDE, CLAUDE_46, CLAUDE_55, NOVA, KIMI, LLAMA, MISTRAL, DEEPSEEK = MODELS
 ASK, ANSWER = user(text("read a.py")), model(text("It is a parser."))
@@ -127,7 +127,7 @@ def test_a_minimal_request_breaks_exactly_its_rule_and_repair_repairs_it(
 
 def test_every_row_of_the_table_is_provoked() -> None:
     rows = [row.name for row in TABLES["bedrock"].rows]
-    elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/rules has those of all formats
+    elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/formats has those of all formats
     elsewhere |= {"mark_order", "nested_mark"}
     elsewhere |= {row for row in rows if row.startswith("system_")}
     assert sorted({rule for rule, _ in PROVOKING}) == sorted(set(rows) - elsewhere)
@@ -167,7 +167,7 @@ def test_what_was_taken_in_public_is_no_violation(request_: Any) -> None:
     ],
 )
 def test_the_model_id_names_the_family(name: str | None, dialect: str | None) -> None:
-    from trimtab.wire import bedrock
+    from trimtab.formats.bedrock import format as bedrock
 
     facts = bedrock.read_facts({"modelId": name, "messages": []}, None)
     assert facts.dialect == (dialect or "bedrock-anthropic")

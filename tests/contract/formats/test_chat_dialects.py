@@ -19,9 +19,9 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import trimtab
-from trimtab import CannotFit, wire
+from trimtab import CannotFit, formats
+from trimtab.formats.rules import TABLES
 from trimtab.jsontext import paths
-from trimtab.rules import TABLES
 
 TABLE = TABLES["openai-chat"]
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -114,7 +114,7 @@ def test_each_row_is_provoked_and_its_repair_makes_it_pass(rule: str, request_: 
 
 
 def test_every_row_is_provoked() -> None:
-    elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/rules has those of all formats
+    elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/formats has those of all formats
     elsewhere |= {"system_not_first", "system_place", "roles_alternate", "arguments_cut"}
     assert {rule for rule, _ in PROVOKING} == {row.name for row in TABLE.rows} - elsewhere
 
@@ -226,7 +226,7 @@ NAMES = {
 @pytest.mark.parametrize(("model", "name"), NAMES.items(), ids=map(str, NAMES))
 def test_a_model_name_tells_the_dialect(model: str | None, name: str) -> None:
     request = {"messages": [ASK]} | ({"model": model} if model else {})
-    assert wire.FORMATS["openai-chat"].read_facts(request, None).dialect == name
+    assert formats.FORMATS["openai-chat"].read_facts(request, None).dialect == name
 
 
 def test_a_dialect_can_be_given_with_the_format() -> None:

@@ -20,7 +20,7 @@ from judge_speakers import by_speaker, foreign_pieces
 from spoken import Called, Step
 
 import trimtab
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WINDOW, APART_WINDOW = 3_000, 4_000
 """Where words and calls are kept apart each step is a turn of its own, and less fits."""

@@ -1,6 +1,6 @@
 """The law suite that third parties inherit, on every format we have.
 
-Knows one rich, acceptable request a format.  The laws are in trimtab.testing.format_laws.
+Knows one rich, acceptable request a format.  The laws are in trimtab_lab.testing.format_laws.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from trimtab.testing import FormatLaws
-from trimtab.testing.http_apis import HTTP_APIS
+from trimtab.formats import FORMATS
 from trimtab.transcript.model import Group
-from trimtab.wire import FORMATS
+from trimtab_lab.testing import FormatLaws
+from trimtab_lab.testing.http_apis import HTTP_APIS
 
 IMAGE = "aGVsbG8="
 LONG = "a line of the result\n" * 5

@@ -20,7 +20,7 @@ from settings_words import as_keywords
 from sizes import o200k
 
 import trimtab
-from trimtab import CannotFit, wire
+from trimtab import CannotFit, formats
 
 Story = tuple[Any, str | None]
 GEMINI_3 = "gemini-3-pro-preview"
@@ -397,8 +397,8 @@ def test_a_call_that_stands_beside_results_does_not_go_with_their_step() -> None
     stray = call("read", id="b", path="src/app.py")
     beside = user(response("bash", "row 1", id="a"), stray)
     contents = [TASK, model(call("bash", id="a")), beside, model("Done.")]
-    format, _ = wire.find(contents, "gemini")
-    transcript = wire.read(contents, format, model=None)
+    format, _ = formats.find(contents, "gemini")
+    transcript = formats.read(contents, format, model=None)
     for group in transcript.groups:
         for place in group.places:
             part = transcript.item(place)

@@ -11,7 +11,7 @@ from google import genai
 from google.genai import types
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 BIG = "\n".join(f"line {number}: value {number * 7}" for number in range(300))
 TOOL = {"type": "function", "name": "read_file", "parameters": {"type": "object"}}

@@ -31,10 +31,10 @@ from responses_cases import (
 from responses_histories import mutated
 
 import trimtab
-import trimtab.rules
+import trimtab.formats.rules
 from trimtab import CannotFit
+from trimtab.formats.rules import Repair
 from trimtab.jsontext.paths import Delete
-from trimtab.rules import Repair
 
 
 def rules_of(request: Any, **more: Any) -> set[str]:
@@ -426,13 +426,13 @@ def test_an_item_that_has_no_id_loses_none_when_another_under_its_reasoning_does
 
 def test_a_repair_that_fails_half_way_leaves_nothing_behind(monkeypatch: Any) -> None:
     body = {"model": "gpt-5.1", "input": [user(), call("c1"), user()]}
-    table = trimtab.rules.TABLES["openai-responses"]
+    table = trimtab.formats.rules.TABLES["openai-responses"]
 
     def lost(transcript: Any, tree: Any, found: Any) -> Any:
         yield Repair(found[0].path, "this place does not exist", (Delete(("input", 99)),))
 
     rows = tuple(replace(row, make_repairs=lost) for row in table.rows)
-    monkeypatch.setitem(trimtab.rules.TABLES, "openai-responses", replace(table, rows=rows))
+    monkeypatch.setitem(trimtab.formats.rules.TABLES, "openai-responses", replace(table, rows=rows))
     done = trimtab.fit(body, window=100_000)
     assert "LookupError" in done.report.warnings[0]
     assert done.request == body

@@ -12,7 +12,8 @@ import doubtful
 import pytest
 
 import trimtab
-from trimtab import rules, wire
+from trimtab import formats
+from trimtab.formats import rules
 
 BIG = "".join(f"row {n}: west {n * 7919 % 10_007}\n" for n in range(150))
 TURNS = 24
@@ -380,8 +381,8 @@ def repaired_for(rule: str, *messages: Any) -> Any:
     request = {"model": "claude-opus-5", "max_tokens": 9, "tools": [TOOL],
                "messages": [{"role": "user", "content": "q"}, *messages]}  # fmt: skip
     assert trimtab.fit(request, window=10**9).request is request, "nobody has refused it"
-    spoken = wire.find(request, None)[0]
-    transcript = wire.read(request, spoken)
+    spoken = formats.find(request, None)[0]
+    transcript = formats.read(request, spoken)
     assert rule in {v.rule for v in rules.check(transcript, doubtful=True)}
     done = rules.repair(request, spoken, transcript, refused={rule: None})
     assert rules.check(done.transcript, doubtful=True) == ()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 ROOT = Path(__file__).resolve().parents[3]
 ORPHAN = {
@@ -50,7 +50,7 @@ def test_the_log_is_emptied_on_demand_and_other_methods_are_refused() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_command_listens_where_it_is_told_and_the_example_in_shell_works(host: str) -> None:
-    command = [sys.executable, "-m", "trimtab.testing", "--host", host]
+    command = [sys.executable, "-m", "trimtab_lab.testing", "--host", host]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         url = process.stdout.readline().strip()

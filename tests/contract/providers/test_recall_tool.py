@@ -13,7 +13,7 @@ from five_formats import FORMATS, items_of, session
 from sdk_clients import anthropic, boto3, genai, openai  # skips where they are not installed
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 
 def _chat(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:

@@ -9,7 +9,7 @@ import pytest
 from sdk_clients import CLIENTS, PROMPT, Bedrock, Chat, Claude, Gemini, Responses
 
 import trimtab
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
 FILES = {"a.txt": "alpha " * 900, "b.txt": "beta", "c.txt": "gamma"}
 SCRIPT = (

@@ -13,7 +13,7 @@ import pytest
 
 import trimtab
 from trimtab.pricing.reported_usage import read_usage
-from trimtab.testing import Answer, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Refuse, StrictProvider
 
 FILE = "".join(f"src/mod.py:{n}: token {n * 7919} alpha beta\n" for n in range(200))
 HISTORY = [

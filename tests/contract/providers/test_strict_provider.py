@@ -23,9 +23,9 @@ import pytest
 import trimtab
 from trimtab import InvalidSetting
 from trimtab.errors import MissingExtra
-from trimtab.rules import TABLES
-from trimtab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider, styles
-from trimtab.testing.http_apis.refusals import _table, error_response, style_for
+from trimtab.formats.rules import TABLES
+from trimtab_lab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider, styles
+from trimtab_lab.testing.http_apis.refusals import _table, error_response, style_for
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",
@@ -853,7 +853,15 @@ def test_the_module_serves_a_script_from_a_file(tmp_path):
         {"refuse": "rate", "times": 1},
         "done",
     ]))  # fmt: skip
-    command = [sys.executable, "-m", "trimtab.testing", "--script", str(script), "--window", "900"]
+    command = [
+        sys.executable,
+        "-m",
+        "trimtab_lab.testing",
+        "--script",
+        str(script),
+        "--window",
+        "900",
+    ]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:

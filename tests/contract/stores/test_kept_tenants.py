@@ -16,7 +16,7 @@ from kept_tenants import SENT, keyed, opened, sent_through
 from trimtab import stores
 from trimtab.errors import UnknownHandle
 from trimtab.proxy.http.headers import fingerprint, fingerprints
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 FOLDER = Path(__file__).resolve().parents[2] / "support" / "data_files" / "stores"
 NAMES = [

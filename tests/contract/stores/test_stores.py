@@ -26,7 +26,7 @@ from trimtab.stores.base import Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
 from trimtab.stores.sqlite import SqliteStore
 from trimtab.stores.tenant import TenantStore
-from trimtab.testing import StoreLaws
+from trimtab_lab.testing import StoreLaws
 
 ROOT = Path(__file__).resolve().parents[3]
 PARTITIONED = ROOT / "examples" / "postgresql" / "partitioned.sql"

@@ -16,7 +16,7 @@ from noted_sessions import NOTE_WINDOW, noted_log, with_lies
 
 from trimtab.cli import main
 from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, VIOLATIONS
-from trimtab.replay.trimtab_policy import Trimtab
+from trimtab_lab.replay.trimtab_policy import Trimtab
 
 
 @pytest.fixture

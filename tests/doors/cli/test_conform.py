@@ -118,7 +118,7 @@ def test_wrong_usage_is_told_in_one_line(
 def test_pytest_has_an_item_for_each_property(tmp_path: Path) -> None:
     def pytest_run(*options: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "pytest", "-p", "no:trimtab"]
-        command += ["-p", "trimtab.pytest_plugin"]
+        command += ["-p", "trimtab_lab.pytest_plugin"]
         more = ["-p", "no:cacheprovider", "-rA", "--rootdir", str(tmp_path), *options]
         done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr

@@ -13,7 +13,7 @@ from typing import Any
 from trimtab.cli import main
 from trimtab.cli.commands import parser
 from trimtab.cli.examples import EXAMPLES
-from trimtab.wire import FORMATS
+from trimtab.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
 

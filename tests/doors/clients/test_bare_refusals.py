@@ -25,7 +25,7 @@ from trimtab.cli import proxy as command
 from trimtab.clients.langchain import TrimtabMiddleware
 from trimtab.proxy import load
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
 EVERY = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda sdk: sdk.format)
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

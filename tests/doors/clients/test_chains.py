@@ -18,7 +18,7 @@ import trimtab
 from trimtab.retry.flow import Refused, flow
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.sessions.response_chains import state_named
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 openai = pytest.importorskip("openai", reason="pip install 'trimtab[sdks]'")
 TURNS, WINDOW = 30, 4_000

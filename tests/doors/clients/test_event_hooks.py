@@ -11,7 +11,7 @@ import openai
 import pytest
 
 import trimtab
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 ASKED = [{"role": "user", "content": "word " * 3_000}, {"role": "assistant", "content": "Read."},
          {"role": "user", "content": "And now?"}]  # fmt: skip

@@ -26,8 +26,8 @@ import trimtab
 from trimtab.clients.langchain import TrimtabMiddleware, pre_model_hook
 from trimtab.clients.langchain.session_cache import SessionCache
 from trimtab.journal.excerpts import answer
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
-from trimtab.testing.record import Record
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing.record import Record
 
 WINDOW = 11_500
 """The loop of ``langchain_agents`` comes to five times as much."""

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 import trimtab
 from trimtab.clients.langchain.adapter import MessageAdapter
 from trimtab.clients.langchain.request_head import RequestHead
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 HEADS = {
     "openai-chat": RequestHead(

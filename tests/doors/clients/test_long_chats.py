@@ -15,7 +15,7 @@ import spoken
 from chats import CONSTRAINTS
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 BEFORE, TURNS = 72, 24
 SDKS = pytest.mark.parametrize("sdk", sdk_clients.CLIENTS, ids=lambda sdk: sdk.format)

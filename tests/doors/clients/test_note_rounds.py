@@ -14,7 +14,7 @@ from proxies import proxied
 from recalled_files import EVERY, file
 from sdk_clients import PROMPT
 
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 WINDOW = 12_000
 TEXT = "Decided: port 7443 stays closed. Open: the parser's third case."

@@ -22,7 +22,7 @@ from google.genai import types
 from mistralai.client import Mistral
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 Fit = Callable[[Any], Any]
 WINDOW = 4_000

@@ -26,7 +26,7 @@ from sdk_clients import PROMPT, Bedrock
 
 import trimtab
 from trimtab.clients.request_target import RequestTarget
-from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
 RAISED = (
     openai.APIError, anthropic.APIError, genai_errors.APIError, botocore.exceptions.ClientError,

@@ -20,8 +20,8 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab.errors import InvalidRequest
-from trimtab.testing import Answer, Call, StrictProvider
-from trimtab.wire.sdk_objects import as_json, restored
+from trimtab.formats.engine.sdk_objects import as_json, restored
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 BIG = "\n".join(f"line {number}: value {number * 7}" for number in range(300))
 TURNS = 20

@@ -29,7 +29,7 @@ from sdk_clients import CLIENTS, PROMPT, Claude
 import trimtab
 from trimtab import clients
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.testing import Answer, Call, Cut, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Cut, Refuse, StrictProvider
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 EVERY = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda sdk: sdk.format)

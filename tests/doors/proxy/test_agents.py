@@ -22,7 +22,7 @@ from trimtab.proxy.agents import AGENTS, LaunchContext, Setup, agent_for
 from trimtab.proxy.agents.doctor import findings
 from trimtab.proxy.agents.launch import _private
 from trimtab.proxy.config.settings import DEFAULT_FIT
-from trimtab.testing import Refuse, StrictProvider
+from trimtab_lab.testing import Refuse, StrictProvider
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -20,7 +20,7 @@ from sdk_clients import CLIENTS, PROMPT
 
 import trimtab
 from trimtab.proxy.records.metrics import Metrics
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.usefixtures("loop")
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

@@ -14,11 +14,11 @@ import pytest
 from proxies import ask, proxied, settled
 
 from trimtab.errors import InvalidSetting
+from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.proxy import Proxy, ProxySettings, Server, load, proxied_request
 from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch
-from trimtab.testing import StrictProvider
-from trimtab.wire.incremental_json import IncrementalParser
+from trimtab_lab.testing import StrictProvider
 
 JSON = {"content-type": "application/json"}
 PATH = "/v1/chat/completions"
@@ -43,7 +43,7 @@ def test_bodies_are_remembered_by_their_bytes(monkeypatch):
         tenants.source("t", sent, budget)
         kept = [one.stored_bytes for one in tenants._growing.values()]
         assert tenants._parsed_bytes == sum(kept) > 0
-    monkeypatch.setattr("trimtab.wire.incremental_json._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("trimtab.formats.incremental_json._MOST_BYTES", 1_000_000)
     parser = IncrementalParser()
     for number in range(24):
         parser.parse(body(number, 200_000))

@@ -29,7 +29,7 @@ from trimtab.proxy.records.prefix_breaks import (
 )
 from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
 from trimtab.proxy.records.session_title import first_prompt, folder
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 
 def read(server, path):

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 
 def read(server, path):

@@ -15,7 +15,7 @@ from proxies import proxied, settled
 from recalled_files import EVERY
 from sdk_clients import PROMPT
 
-from trimtab.testing import Answer, Call, Cut, Refuse, StrictProvider
+from trimtab_lab.testing import Answer, Call, Cut, Refuse, StrictProvider
 
 RAISED = (
     openai.APIError, anthropic.APIError, genai_errors.APIError, botocore.exceptions.ClientError,

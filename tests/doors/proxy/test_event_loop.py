@@ -13,11 +13,11 @@ from proxies import ask, proxied
 from proxy_story import WINDOW, answers, turn_by_turn
 from settings_words import as_keywords
 
+from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.session import Session
 from trimtab.sessions.conversation_store import ConversationStore
 from trimtab.stores.memory import MemoryStore
-from trimtab.testing import StrictProvider
-from trimtab.wire.incremental_json import IncrementalParser
+from trimtab_lab.testing import StrictProvider
 
 JSON = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
 

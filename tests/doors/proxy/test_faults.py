@@ -26,7 +26,7 @@ from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 from trimtab.proxy import Proxy, ProxySettings, Server
-from trimtab.testing import Cut, Refuse, Slow, StrictProvider
+from trimtab_lab.testing import Cut, Refuse, Slow, StrictProvider
 
 JSON = {"content-type": "application/json"}
 CHAT = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]}

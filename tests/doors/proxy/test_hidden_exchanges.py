@@ -9,7 +9,7 @@ from proxies import ask, proxied
 
 from trimtab.rounds.hidden_exchanges import ExchangeMemory, HiddenExchange, turn_key
 from trimtab.rounds.request_layouts import LAYOUTS, history
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 SECRET = "the original of somebody else"
 USER = {"role": "user", "content": "go"}

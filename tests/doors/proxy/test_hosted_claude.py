@@ -16,7 +16,7 @@ from proxies import proxied, settled
 
 import trimtab
 from trimtab.proxy.http.routes import route
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 CLAUDE = "us.anthropic.claude-opus-4-6-v1:0"
 FILE = "\n".join(f"row {n} of the ledger: {n * 7919 % 10007}" for n in range(150))

@@ -21,7 +21,7 @@ from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Server, cache_warmer
 from trimtab.proxy.cache_warmer import ping_body
 from trimtab.proxy.http.answer_usage import TokenUsage
-from trimtab.testing import Refuse, Slow, StrictProvider
+from trimtab_lab.testing import Refuse, Slow, StrictProvider
 
 BEGAN = 1_790_000_000.0
 SYSTEM = "You mend parsers. " + "Read every file before you change it. " * 400

@@ -17,7 +17,7 @@ import trimtab
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits
 from trimtab.retry.stored_limits import StoredLimits
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 JSON = {"content-type": "application/json", "authorization": "Bearer sk-one"}
 THOUGHT, REAL = 40_000, 12_000

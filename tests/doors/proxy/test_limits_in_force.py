@@ -10,7 +10,7 @@ from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab import Settings
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 
 @pytest.mark.parametrize(("window", "kept"), [(40_000, 8_000), (64_000, 12_800)])

@@ -9,7 +9,7 @@ from recalled_files import file
 from sdk_clients import PROMPT, Claude
 
 from trimtab.cli.commands import main
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 WINDOW = 12_000
 

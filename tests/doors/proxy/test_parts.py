@@ -12,6 +12,8 @@ import pytest
 import zstandard
 
 from trimtab.errors import InvalidSetting
+from trimtab.formats.engine.aws_event_stream import event_frame
+from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
 from trimtab.proxy import ProxySettings, Upstream, standard
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.config.settings import read_address
@@ -20,8 +22,6 @@ from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
 from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
-from trimtab.wire.aws_event_stream import event_frame
-from trimtab.wire.stream_events import AwsEventReader, ServerSentEventReader
 
 ROUTES = [
     ("/v1/chat/completions", "", "openai-chat", None, None),

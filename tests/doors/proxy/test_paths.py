@@ -12,7 +12,7 @@ from raw_provider import raw_provider, whole
 
 from trimtab.proxy import Upstream
 from trimtab.proxy.http.routes import climbs
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 JSON = {"content-type": "application/json"}
 UP = ["/..", "/../v1/keys", "/v1/../keys", "/v1/%2e%2e/keys", "/v1/%2E./keys", "/v1/.%2e/keys",

@@ -14,7 +14,7 @@ from recalled_files import EVERY, file
 from sdk_clients import CLIENTS, PROMPT
 
 import trimtab
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 WINDOW = 60_000
 NAME = re.compile(r"p[0-9a-f]{6}(?=  [\d,]+ tokens)")

@@ -15,7 +15,7 @@ from raw_provider import STREAM_HEAD, piece, raw_provider, whole
 from recalled_files import EVERY, file
 from sdk_clients import PROMPT
 
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 WINDOW = 12_000

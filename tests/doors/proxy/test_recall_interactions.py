@@ -11,7 +11,7 @@ import pytest
 from proxies import ask, proxied
 from recalled_files import file
 
-from trimtab.testing import Answer, Call, StrictProvider
+from trimtab_lab.testing import Answer, Call, StrictProvider
 
 WINDOW = 12_000
 PATH = "/v1beta/interactions"

@@ -13,7 +13,7 @@ import pytest
 from proxies import ask, proxied
 from refused_requests import FAULTS
 
-from trimtab.testing import Refuse, StrictProvider
+from trimtab_lab.testing import Refuse, StrictProvider
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",

@@ -18,7 +18,7 @@ from raw_provider import raw_provider, whole
 
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import Proxy, ProxySettings, Upstream
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 HOME = "/_trimtab/"
 JSON = {"content-type": "application/json"}

@@ -14,7 +14,7 @@ import pytest
 from proxies import ask, proxied, settled
 
 from trimtab.proxy import Upstream
-from trimtab.testing import Slow, StrictProvider
+from trimtab_lab.testing import Slow, StrictProvider
 
 JSON = {"content-type": "application/json"}
 CHAT = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]}

@@ -21,7 +21,7 @@ from proxies import ask, proxied, settled
 from trimtab.cli import main
 from trimtab.config import load
 from trimtab.proxy.agents import LaunchContext, agent_for
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSION = "0f3a91c2-6a55-4a0e-9b1f-5d2c6f0a7e11"

@@ -11,7 +11,7 @@ from proxy_story import WINDOW, answers, turn_by_turn
 
 from trimtab.errors import StoreError
 from trimtab.stores.sqlite import SqliteStore
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 
 def shown(server):

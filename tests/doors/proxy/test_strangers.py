@@ -11,7 +11,7 @@ from proxies import ask, proxied, settled
 
 from trimtab import stores
 from trimtab.stores import TenantStore
-from trimtab.testing import Refuse, StrictProvider
+from trimtab_lab.testing import Refuse, StrictProvider
 
 CHAT = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]})
 

@@ -14,7 +14,7 @@ from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.retry.effects import Done
 from trimtab.session import Session
-from trimtab.testing import Refuse, StrictProvider
+from trimtab_lab.testing import Refuse, StrictProvider
 
 
 def test_requests_that_fail_are_no_work_however_often_they_are_tried():

@@ -21,7 +21,7 @@ from proxies import ask
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import ProxySettings, workers
 from trimtab.proxy.server import run_in_loop
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 

@@ -80,7 +80,7 @@ def test_calls_that_are_just_being_run_stay_open_where_the_caller_says_so() -> N
 def test_what_repair_cannot_repair_is_an_error_never_a_body_that_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from trimtab import rules
+    from trimtab.formats import rules
 
     broken_body = broken("openai-chat", "a call without its result")
     real = rules.repair

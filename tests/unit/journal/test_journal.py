@@ -9,7 +9,7 @@ from five_formats import session
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.journal.file_format import replayed, rows
 from trimtab.journal.journal import Journal, resting_edits
 from trimtab.transcript.model import Edit
@@ -52,7 +52,7 @@ def test_an_insertion_and_a_replacement_of_one_block_do_not_overrule_each_other(
 
 def chat(*messages: tuple[str, str]) -> Transcript:
     body = {"messages": [{"role": role, "content": text} for role, text in messages]}
-    return wire.read(body, wire.find(body, "openai-chat")[0], model=None)
+    return formats.read(body, formats.find(body, "openai-chat")[0], model=None)
 
 
 STEPS = chat(*[(role, f"{role} {n}") for n in range(6) for role in ("user", "assistant")])
@@ -133,7 +133,7 @@ def test_whatever_is_added_the_last_wins_and_a_store_gives_the_same_journal_back
 def test_what_an_edit_that_was_overruled_in_part_covered_stays_whole() -> None:
     """Else an edit older than both would come back there, on a turn that made no new one."""
     request = session("openai-chat", steps=4)
-    transcript = wire.read(request, wire.find(request)[0])
+    transcript = formats.read(request, formats.find(request)[0])
     steps = [tuple(map(transcript.ref, group.places)) for group in transcript.groups]
     first, second, third = steps[:3]
     old, wide, newest = drop(*first), drop(*first, *second, *third), drop(*second, *third)

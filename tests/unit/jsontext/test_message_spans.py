@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from odd_json import SPACE, VALUES, every_path
 from path_ops import WILD, ops_on
 
+from trimtab.formats import incremental_json
+from trimtab.formats.body import RequestBody
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
-from trimtab.wire import incremental_json
-from trimtab.wire.body import RequestBody
 
 
 @pytest.fixture(autouse=True, scope="module")

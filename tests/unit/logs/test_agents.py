@@ -98,7 +98,7 @@ def test_results_before_their_calls_stand_behind_all_pieces_of_the_answer(tmp_pa
 
 
 def test_two_branches_bill_their_common_calls_once(tmp_path):
-    from trimtab.replay.bill.conversations import conversations
+    from trimtab_lab.replay.bill.conversations import conversations
 
     billed = conversations(read(tmp_path, "s.jsonl", claude_code()))
     assert sum(len(conversation.counted) for conversation in billed) == 3

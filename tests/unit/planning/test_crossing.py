@@ -13,9 +13,9 @@ import spoken
 from soak.trial import case_of, fit
 
 import trimtab
-from trimtab import minimum
 from trimtab.planning import make_room
 from trimtab.planning.planner import Planner
+from trimtab.request import minimum
 
 TALK: dict[str, Any] = {"model": "gpt-5", "messages": [
     {"role": ("user", "assistant")[n % 2], "content": f"{n} " + "word " * 60} for n in range(41)

@@ -13,7 +13,7 @@ import pytest
 from file_reads import FILLER, request, step
 
 import trimtab
-from trimtab import wire
+from trimtab import formats
 from trimtab.planning import line_selection
 from trimtab.planning.fold import FILLED, _of, _Seldom
 from trimtab.planning.line_selection import CandidateLines, LineSelector, verbatim
@@ -269,7 +269,7 @@ def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
         {"role": "user", "content": "Go on."},
         {"role": "assistant", "content": f"first line here\n{long}\nlast line here"},
     ]}  # fmt: skip
-    transcript = wire.read(body, wire.find(body, "openai-chat")[0])
+    transcript = formats.read(body, formats.find(body, "openai-chat")[0])
     lines = lines_of(transcript.at(1, 0).block)
     pieces = [n for n, line in enumerate(lines) if line in long]
     assert len(pieces) > 3

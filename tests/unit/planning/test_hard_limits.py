@@ -17,10 +17,11 @@ from blocks import lone_surrogates
 from five_formats import FORMATS, MODELS, items_of, request, session, turn, user
 
 import trimtab
-from trimtab import InvalidRequest, pipeline
+from trimtab import InvalidRequest
 from trimtab.journal.journal import Journal
-from trimtab.message_cache import MessageCache
 from trimtab.planning.make_room import make_room
+from trimtab.request import pipeline
+from trimtab.request.message_cache import MessageCache
 
 WIDE = 10**9
 LISTS = ("anthropic", "bedrock", "openai-chat", "openai-responses")

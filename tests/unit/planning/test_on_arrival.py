@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from chat_requests import body, call, calls, result, said, user
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.planning.on_arrival import new_results
 
 PAIR = (calls(call("c1"), call("c2")), result("c1", "one"), result("c2", "two"))
@@ -28,5 +28,5 @@ def test_new_results_are_those_behind_the_models_last_message(
     messages: list[Any], expected: list[str]
 ) -> None:
     request = body(*messages)
-    transcript = wire.read(request, wire.find(request, "openai-chat")[0], model=None)
+    transcript = formats.read(request, formats.find(request, "openai-chat")[0], model=None)
     assert [place.block.text for place in new_results(transcript)] == expected

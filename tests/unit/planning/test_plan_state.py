@@ -10,12 +10,12 @@ import pytest
 
 import trimtab
 from trimtab.journal.journal import Journal
-from trimtab.message_cache import MessageCache
-from trimtab.pipeline import prepare
 from trimtab.planning import runs
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import targets
 from trimtab.reducers import Offer
+from trimtab.request.message_cache import MessageCache
+from trimtab.request.pipeline import prepare
 from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import GroupTable, Transcript
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trimtab.formats.engine import base
+from trimtab.formats.openai_chat import format as openai_chat
 from trimtab.planning.query_context import QUESTION_CHARS, QueryContext
 from trimtab.reducers import Config
-from trimtab.wire import base, openai_chat
 
 
 def context(*messages: dict[str, Any]) -> QueryContext:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from trimtab import wire
+from trimtab import formats
 from trimtab.planning.runs import Closing, Run, closing_of, meets_user
 from trimtab.transcript.transcript import Transcript
 
 
 def read(*messages: dict[str, Any], format: str = "bedrock") -> Transcript:
     body = {"messages": list(messages)}
-    return wire.read(body, wire.find(body, format)[0], model=None)
+    return formats.read(body, formats.find(body, format)[0], model=None)
 
 
 def said(role: str, text: str) -> dict[str, Any]:

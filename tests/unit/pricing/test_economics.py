@@ -11,10 +11,9 @@ import pytest
 from settings_words import as_keywords
 
 import trimtab
-from trimtab import wire
+from trimtab import formats
 from trimtab.errors import InvalidSetting
 from trimtab.planning.eligibility import Bounds
-from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing.economics import (
     BatchCost,
     EditBatch,
@@ -28,6 +27,7 @@ from trimtab.pricing.economics import (
     prices_of,
 )
 from trimtab.pricing.prices import TABLES, Prices
+from trimtab.request.prepared_request import PreparedRequest
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import counter_for
 from trimtab.transcript.transcript import Transcript
@@ -113,7 +113,7 @@ def test_bedrocks_cache_points_say_how_long_its_cache_lives_too(nested: bool) ->
         text = {"role": "user", "content": [{"text": "Hi"}, *([point] if nested else [])]}
         body = {"modelId": "anthropic.claude-sonnet-4-5", "messages": [text],
                 "system": [{"text": "Be kind."}, *([] if nested else [point])]}  # fmt: skip
-        assert lifetime(None, wire.read(body, wire.FORMATS["bedrock"])) == seconds
+        assert lifetime(None, formats.read(body, formats.FORMATS["bedrock"])) == seconds
 
 
 def marked(mark: dict[str, str] | None, model: str = "claude-sonnet-4-5") -> Transcript:
@@ -122,7 +122,7 @@ def marked(mark: dict[str, str] | None, model: str = "claude-sonnet-4-5") -> Tra
     system = [{"type": "text", "text": "Be kind.", **control}]
     messages = [{"role": "user", "content": "Hi"}]
     body = {"model": model, "max_tokens": 9, "system": system, "messages": messages}
-    return wire.read(body, wire.FORMATS["anthropic"])
+    return formats.read(body, formats.FORMATS["anthropic"])
 
 
 @pytest.mark.parametrize(

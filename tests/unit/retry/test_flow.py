@@ -17,7 +17,7 @@ import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
 from trimtab.retry.learned_limits import LearnedLimits, ModelLimits, key_for
-from trimtab.testing import Refuse, StrictProvider, styles
+from trimtab_lab.testing import Refuse, StrictProvider, styles
 
 EVERY = pytest.mark.parametrize("format", FORMATS)
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

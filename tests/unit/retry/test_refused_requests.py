@@ -18,11 +18,11 @@ from flow_driver import played
 from refused_requests import CUT, FAULTS, Fault, model, user
 
 import trimtab
+from trimtab.formats.rules import TABLES
 from trimtab.retry.flow import MAX_FORM_SENDS, MAX_SIZE_SENDS, Accepted, Refused, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusal_repairs import _ELSE, ROWS
 from trimtab.retry.refusals import classify
-from trimtab.rules import TABLES
 
 DATA = Path(__file__).parents[2] / "support" / "data_files"
 HERE, THERE = key_for("api.example.com", "m"), key_for("api.example.com", "another")

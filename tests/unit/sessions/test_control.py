@@ -10,9 +10,9 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab.errors import InvalidSetting
+from trimtab.formats.body import RequestBody
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
-from trimtab.wire.body import RequestBody
 
 
 def drawn(share: float, wanted: bool) -> tuple[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tool_calls import Step, conversation
 
 import trimtab
-from trimtab import wire
+from trimtab import formats
 from trimtab.errors import CannotFit
 from trimtab.transcript.model_notes import (
     DESCRIPTION,
@@ -55,7 +55,7 @@ def talk(format: str, *steps: Step, declared: bool = True, tool: Any = None) -> 
 
 
 def notes(body: Any, format: str) -> dict[str, str]:
-    transcript = wire.read(body, wire.find(body, format)[0])
+    transcript = formats.read(body, formats.find(body, format)[0])
     return {one.name: one.text for one in model_notes(transcript)}
 
 

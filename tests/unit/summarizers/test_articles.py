@@ -23,7 +23,7 @@ from trimtab import ArticleRule, Endpoint, InvalidSetting, Summarizer
 from trimtab.reducers import Ask
 from trimtab.summarizers.articles import CALL_SYNTAX, usable
 from trimtab.summarizers.summarizer import prompt_of
-from trimtab.testing import StrictProvider
+from trimtab_lab.testing import StrictProvider
 
 WORDS = "The keeper got 412 crowns."
 ASK = Ask("A title", "https://a.b", "The keeper was old. " * 60 + ANSWER, QUESTION, 40)
@@ -478,7 +478,7 @@ def test_an_endpoint_is_asked_in_its_own_format(api: Any) -> None:
 
 
 def test_an_endpoint_that_refuses_leaves_the_extracts_and_says_what_it_said() -> None:
-    from trimtab.testing import Refuse
+    from trimtab_lab.testing import Refuse
 
     with StrictProvider([Refuse("rate", times=99)]) as provider:
         fitted = half(searches(), summarizer=Endpoint(f"{provider.url}/v1", "m", key="secret"))

@@ -35,8 +35,8 @@ from trimtab.clients.langchain.session_cache import (
 )
 from trimtab.clients.langchain.state_updates import replaced
 from trimtab.errors import CannotFit, InvalidSetting
-from trimtab.fitted import Fitted
 from trimtab.reducers.articles.article import ArticleRule
+from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import SendStats
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits

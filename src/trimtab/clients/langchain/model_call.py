@@ -17,7 +17,7 @@ from langgraph.errors import GraphBubbleUp
 from trimtab.clients.langchain.adapter import MessageAdapter
 from trimtab.clients.langchain.request_head import RequestHead
 from trimtab.clients.langchain.session_cache import ConversationSession
-from trimtab.fitted import Fitted
+from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Accepted, Fit, Refused, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals.exceptions import error_parts

@@ -14,10 +14,10 @@ from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langgraph.config import get_config
 
 from trimtab.events import OnEvent
-from trimtab.fitted import Fitted
 from trimtab.forking import Lock
 from trimtab.journal.archive import ByHandle, Originals
 from trimtab.planning.presets import PresetName
+from trimtab.request.fitted import Fitted
 from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
 from trimtab.summarizers.summarizer import Summarizer

@@ -10,8 +10,11 @@ from typing import Any, NamedTuple, cast
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
-from trimtab.fitted import Fitted
 from trimtab.forking import Lock
+from trimtab.formats.body import RequestBody
+from trimtab.formats.detect import FormatName
+from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.journal.archive import Archived
 from trimtab.journal.excerpts import answer
 from trimtab.pricing.conversation_usage import TENANT as USAGE
@@ -21,6 +24,7 @@ from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
+from trimtab.request.fitted import Fitted
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.rounds import StoreBackoff, StoredExchanges
 from trimtab.session import Session
@@ -28,10 +32,6 @@ from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
 from trimtab.telemetry import fault
-from trimtab.wire.base import MESSAGE_LISTS
-from trimtab.wire.body import RequestBody
-from trimtab.wire.detect import FormatName
-from trimtab.wire.incremental_json import IncrementalParser
 
 MOST = 200
 """Sessions in memory; the least recently used is dropped first, its data stays in the store."""

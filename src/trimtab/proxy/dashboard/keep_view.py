@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.fitted import Fitted
 from trimtab.proxy.dashboard.page import HOME, SESSIONS, page
 from trimtab.proxy.dashboard.views import cut
 from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.request.fitted import Fitted
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
 SHOWN_EDITS = 40

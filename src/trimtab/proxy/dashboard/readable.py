@@ -9,9 +9,9 @@ import json
 from typing import Any, NamedTuple
 
 from trimtab.errors import TrimtabError
+from trimtab.formats import FORMATS
 from trimtab.jsontext import paths
 from trimtab.transcript.model import Block
-from trimtab.wire import FORMATS
 
 MOST_STATEMENTS = 60
 STATEMENT_CHARS = 6_000

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.pricing.call_usage import CallUsage
-from trimtab.pricing.reported_usage import read_cleared, read_diagnosis, read_usage
-from trimtab.proxy.http.routes import Route
-from trimtab.sessions.response_chains import chained_answer
-from trimtab.sessions.streamed_steps import StreamedSteps
-from trimtab.wire.stream_events import (
+from trimtab.formats.engine.stream_events import (
     AwsEventReader,
     EventReader,
     ServerSentEventReader,
     parsed,
 )
+from trimtab.pricing.call_usage import CallUsage
+from trimtab.pricing.reported_usage import read_cleared, read_diagnosis, read_usage
+from trimtab.proxy.http.routes import Route
+from trimtab.sessions.response_chains import chained_answer
+from trimtab.sessions.streamed_steps import StreamedSteps
 
 
 @dataclass(slots=True)

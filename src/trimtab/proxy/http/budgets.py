@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from trimtab.forking import Lock
+from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.interruption import Interrupted
-from trimtab.wire.base import MESSAGE_LISTS
 
 RATIO = 100
 """The most that a compressed body may grow, as a factor; real ones grow 5 to 40 times."""

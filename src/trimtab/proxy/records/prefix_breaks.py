@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
+from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
-from trimtab.wire.base import MESSAGE_LISTS
 
 LEAST = 2_048
 """Tokens.  A shorter prefix may never have been in the cache: providers keep none below 1,024 to

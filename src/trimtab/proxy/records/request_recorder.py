@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.errors import StoreError
-from trimtab.fitted import Fitted
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.activity_log import ActivityLog
@@ -25,6 +24,7 @@ from trimtab.proxy.records.session_record import (
 )
 from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab.proxy.records.usage_ledger import UsageLedger
+from trimtab.request.fitted import Fitted
 from trimtab.retry.refusals import classify
 from trimtab.stores.tenant import TenantStore
 from trimtab.telemetry import fault

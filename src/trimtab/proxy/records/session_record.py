@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
-from trimtab.fitted import Fitted
 from trimtab.proxy.records.savings import RequestSizes
 from trimtab.report import ReportEdit
+from trimtab.request.fitted import Fitted
 
 TURNS = 1_000
 EDITS = 2_000

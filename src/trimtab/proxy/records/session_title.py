@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
+from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.proxy.records.prefix_breaks import SYSTEM_KEYS
-from trimtab.wire.base import MESSAGE_LISTS
 
 CHARS = 120
 _LOOKED_AT = 6

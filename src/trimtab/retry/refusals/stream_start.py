@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trimtab.formats.engine.aws_event_stream import AwsFrame, AwsFrameReader
 from trimtab.retry.refusals.response_errors import Verdict, event_verdict
-from trimtab.wire.aws_event_stream import AwsFrame, AwsFrameReader
 
 MOST_BYTES = 65_536
 """At most so many bytes are held back; then an undecided stream is passed on."""

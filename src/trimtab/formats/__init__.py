@@ -1,0 +1,8 @@
+"""Request formats: read a request as blocks and groups, and write edits back into it."""
+
+from __future__ import annotations
+
+from trimtab.formats.detect import FORMATS, find
+from trimtab.formats.engine.base import Format, read
+
+__all__ = ["FORMATS", "Format", "find", "read"]

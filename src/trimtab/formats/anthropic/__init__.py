@@ -1,0 +1,1 @@
+"""Anthropic Messages: how it is read, what it refuses, how that is repaired."""

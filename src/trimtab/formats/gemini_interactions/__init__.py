@@ -1,0 +1,1 @@
+"""Gemini Interactions: how it is read, what it refuses, how that is repaired."""

@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions and its dialects: reading, refusals and their repair."""

@@ -1,0 +1,1 @@
+"""OpenAI Responses: how it is read, what it refuses, how that is repaired."""

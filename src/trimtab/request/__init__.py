@@ -1,0 +1,1 @@
+"""One request being fitted: read, repaired, measured, planned, written and checked."""

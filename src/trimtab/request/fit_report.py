@@ -1,0 +1,217 @@
+"""The report of a fit, made from its result on first use."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from trimtab.planning.dropped_ranges import IntervalSet, folded_tokens
+from trimtab.planning.edits import dropped_groups, groups_of, note_host
+from trimtab.planning.operations import Applied
+from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
+from trimtab.request import pipeline
+from trimtab.request.minimum import minimum
+from trimtab.request.pipeline import FitResult
+from trimtab.request.prepared_request import PreparedRequest
+from trimtab.settings import NO_WINDOW
+from trimtab.transcript.tokens import MESSAGE_TOKENS
+
+EXPECTED = "this request is expected to be refused: no step made it smaller; report the steps above"
+"""Told where the ladder of fallbacks ends above a limit."""
+
+
+def report_of(result: FitResult, failures: int) -> Report:
+    """The report of one result; ``failures``: how often the caller's counter had failed by then."""
+    prepared = result.prepared
+    counter, compacted = prepared.sizes.counter, prepared.facts.compacted
+    warnings = list(dict.fromkeys(prepared.warnings))
+    if failures:
+        times = f"failed {failures} times ({counter.problem})"
+        warnings.append(f"the given counter {times}; the default counted")
+    if result.step not in ("", "planned"):
+        warnings.append(f"fell back to: {result.step}")
+    if result.is_refusal_expected:
+        warnings.append(EXPECTED)
+    if result.asked is not None:
+        warnings += result.asked.warnings()
+    return Report(
+        reason=_reason(result),
+        format=prepared.transcript.format.name,
+        format_reason=prepared.format_reason,
+        counter=counter.name,
+        factor=counter.factor,
+        tokens_before=result.tokens_before + (compacted.tokens_saved if compacted else 0),
+        tokens_after=result.tokens_after,
+        limits=prepared.limits.as_dict(result.target),
+        edits=(*((compacted,) if compacted else ()), *_edits(result)),
+        repairs=_repairs(prepared),
+        warnings=tuple(warnings),
+        asked=result.asked.as_dict() if result.asked else {},
+        window_of=prepared.limits.window_of,
+        money={**result.money.as_dict(), "told": str(result.money)} if result.money else {},
+        calibration=asdict(prepared.limits.factors) if prepared.limits.factors else {},
+        _losses=lambda: _losses(result),
+        _minimum=lambda: minimum(prepared),
+        _bytes=lambda: (prepared.body.body_bytes, result.sent.body_bytes),
+    )
+
+
+def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
+    """One row for each edit."""
+    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
+    edits = [applied.edit for applied in result.applied]
+    drops = any(edit.op == "drop" for edit in edits)
+    dropped = dropped_groups(prepared.transcript, edits if drops else ())
+    rows = (_edit(prepared, applied, dropped) for applied in result.applied)
+    return tuple(replace(row, new=True) if row.handle in fresh else row for row in rows)
+
+
+def _losses(result: FitResult) -> tuple[EditLoss, ...]:
+    """What each new edit removed that occurs nowhere else in the request sent."""
+    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
+    read, transcript = prepared.cache.lines, prepared.transcript
+    sent = prepared.cache.read_changed(result.sent, prepared.repaired, transcript)
+    kept = [read(place.block) for place in sent.places()]
+    names = set[str]().union(*(lines.names for lines in kept))
+    rows = {line.strip() for lines in kept for line in lines}
+    losses = []
+    for applied in result.applied:
+        edit = applied.edit
+        if edit.handle not in fresh or not edit.targets:
+            continue
+        gone = [read(place.block) for place in prepared.places(edit)]
+        lines = {line.strip() for one in gone for line in one} - rows - {""}
+        own = dict.fromkeys(name for one in gone for name in one.names)
+        losses.append(EditLoss(
+            edit.handle, prepared.before_repair(applied.paths[0]), edit.kind, edit.why,
+            len(lines), tuple(name for name in own if name not in names),
+            f'recall("{edit.handle}") has it, Session.undo("{edit.handle}") puts it back',
+        ))  # fmt: skip
+    return tuple(losses)
+
+
+def _reason(result: FitResult) -> str:
+    """One line: why the request was changed, or why not."""
+    prepared, limits = result.prepared, result.prepared.limits
+    before, after = result.tokens_before, result.tokens_after
+    share = limits.trigger
+    capacity = f"{limits.bounds.capacity:,}"
+    if limits.reserve:
+        capacity = (
+            f"{limits.bounds.capacity:,} ({limits.window:,} less {limits.reserve:,} for output)"
+        )
+    if limits.given:
+        capacity = (
+            f"{limits.bounds.capacity:,} (as the provider counts {limits.given:,} less "
+            f"{limits.reserve:,} for output)"
+        )
+    if not result.applied:
+        repaired = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
+        if result.step == "original":
+            return f"{before:,} of {capacity} tokens: sent unchanged, it could not be reduced"
+        if before > limits.bounds.trigger:
+            return (
+                f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "
+                f"nothing can be reduced at little loss{repaired}"
+            )
+        where = (
+            "no window given" if limits.window >= NO_WINDOW else f"below the trigger {share:.0%}"
+        )
+        of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
+        return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
+    if not result.new and prepared.facts.is_preview:
+        return f"{after:,} of {capacity} tokens are sent: a cut made now would take nothing more"
+    if not result.new:
+        return (
+            f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
+            "the edits of earlier turns stand, nothing new"
+        )
+    if limits.cold and before <= prepared.limits.bounds.capacity:
+        idle = prepared.idle_seconds or 0
+        cause = f"{before:,} of {capacity} tokens, and idle for {idle:,.0f} s: the cache is cold"
+    elif limits.cleared:
+        cause = f"{before:,} tokens arrived; the client emptied an old result: the cache is lost"
+    elif before > limits.bounds.capacity:
+        cause = f"{before:,} tokens do not fit into {capacity}"
+    elif before > limits.bounds.trigger:
+        cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
+    else:
+        of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
+        cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared, before)}"
+        return f"{cause}: reduced to {after:,}"
+    hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
+    room = ""
+    if result.target is not None and after <= result.target:
+        room = f"; the target, {result.target:,}, leaves room for the next turns"
+    return f"{cause}: reduced to {after:,}{room}{hint}"
+
+
+def _why_below(prepared: PreparedRequest, tokens: int) -> str:
+    """Why the request was reduced although it is below the trigger."""
+    if prepared.too_many_images or prepared.too_long_result:
+        return "bytes, chars or images do not"
+    if prepared.dead_weight_due:
+        return "dead weight among them pays for the cache it breaks"
+    if prepared.arriving:
+        return "new results are shown smaller from the start"
+    if prepared.facts.is_preview:
+        return "this is what a cut would do now"
+    if goal := prepared.bounds_at(tokens).pays_above:
+        return (
+            f"{prepared.calls_since_cut} calls without a cut pay for the cache that one down to "
+            f"{goal:,} breaks"
+        )
+    return "bytes, chars or images do not"
+
+
+def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
+    edit, transcript = applied.edit, prepared.transcript
+    paths_sent = applied.paths
+    if prepared.repairs is not None:
+        paths_sent = tuple(prepared.before_repair(path) for path in paths_sent)
+    places, sizes = prepared.places(edit), prepared.sizes
+    texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
+    first = places[0] if places else None
+    if edit.op == "fold":
+        before, after = folded_tokens(transcript, sizes, edit)
+    else:
+        before, after = 0, sizes.counter(edit.text) if edit.text else 0
+    if edit.op == "drop":
+        groups = groups_of(transcript, edit) or ()
+        before = sum(sizes.group(transcript, group) for group in groups)
+        whole = note_host(transcript, groups, dropped) is None
+        after += sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
+    elif edit.op in ("replace", "remove"):
+        before = sum(sizes.block(transcript, place) for place in places)
+    if edit.op == "replace" and first is not None and first.block.label:
+        after += sizes.counter(first.block.label)
+    # What goes in whole groups goes with its calls, which name the tools of all results.
+    tool = (lambda place: place.block.tool) if edit.op in ("drop", "fold") else transcript.tool
+    tools, role = dict.fromkeys(filter(None, map(tool, places))), ""
+    if first is not None:
+        role = "head" if first.message < 0 else transcript.messages[first.message].role
+    return ReportEdit(
+        kind=edit.kind, op=edit.op, path=paths_sent[0], paths=paths_sent, why=edit.why,
+        tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
+        tool=", ".join(tools) or None, role=role, refs=edit.targets,
+        new=False, chars_before=sum(len(place.block.text) for place in places),
+        chars_after=sum(map(len, texts)),
+    )  # fmt: skip
+
+
+def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:
+    if prepared.repairs is None:
+        return ()
+    repairs = prepared.repairs
+    key = prepared.facts.handle_key
+    handles: dict[int, list[str]] = {}
+    for index, _, value in repairs.taken:
+        handles.setdefault(index, []).append(pipeline.taken_handle(value, key))
+    rows = []
+    for index, (rule, repair) in enumerate(repairs.repairs):
+        before = repairs.at[index]
+        touched = dict.fromkeys(prepared.before_repair(op.path, before) for op in repair.ops)
+        path = prepared.before_repair(repair.path, before)
+        taken = tuple(dict.fromkeys(handles.get(index, ())))  # equal values have one handle
+        last = taken[-1] if taken else ""
+        rows.append(ReportRepair(rule, path, repair.message, last, tuple(touched), taken))
+    return tuple(rows)

@@ -1,0 +1,14 @@
+"""``trimtab.testing``, the name under which users know ``trimtab_lab.testing``."""
+
+from __future__ import annotations
+
+import sys
+
+import trimtab_lab.testing
+
+sys.modules[__name__] = trimtab_lab.testing
+
+if __name__ == "__main__":
+    from trimtab_lab.testing.__main__ import main
+
+    sys.exit(main())

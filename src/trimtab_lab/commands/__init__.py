@@ -1,0 +1,1 @@
+"""The laboratory's commands of ``trimtab``: replay, bill, conform, batch, check --session."""

@@ -1,0 +1,100 @@
+"""``trimtab`` as a policy: one in-memory session per recording, counting tokens as the metric."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import trimtab
+from trimtab.formats.detect import FormatName
+from trimtab.jsontext.paths import escape
+from trimtab.logs.recording import Recording
+from trimtab.planning.on_arrival import OnArrival
+from trimtab.planning.presets import PRESETS
+from trimtab.request.fitted import Fitted
+from trimtab_lab.replay.message_views import own_counter
+from trimtab_lab.replay.policies import PolicyOutput, PolicyStep
+from trimtab_lab.replay.recording_index import RecordingIndex
+
+APART = {"cli"}
+"""Folders that do not affect what is sent."""
+
+
+@cache
+def version() -> str:
+    """Release and digest of the code, as in 0.1.0+4f0c2a9, so that results of other code in a file
+    are not reused."""
+    root, digest = Path(trimtab.__file__).parent, hashlib.blake2b(digest_size=4)
+    for file in sorted(root.rglob("*.py")):
+        if file.relative_to(root).parts[0] not in APART:
+            digest.update(file.read_bytes())
+    return f"{trimtab.__version__}+{digest.hexdigest()[:7]}"
+
+
+def seconds_between(recording: Recording) -> Iterator[float | None]:
+    """Seconds between each model call and the previous one; None if the log has no times."""
+    before: float | None = None
+    for turn in recording.turns:
+        now = recording.times[turn.sent] if recording.times else None
+        yield None if now is None or before is None else max(0.0, now - before)
+        before = now
+
+
+class Trimtab:
+    """trimtab with default settings, except no output reserve and an o200k counter with an empty
+    cache, as in a new session.  ``trimtab:large``: with this ``on_arrival``; ``trimtab:0.6``: with
+    this target; ``trimtab:prune``: with this preset.  Idle times come from the log, if it has
+    times."""
+
+    name, format = "trimtab", ""
+
+    def __init__(self, option: str = "none") -> None:
+        self.version = version()
+        given: dict[str, Any]
+        if option[:1].isdigit():
+            given = {"target": float(option)}
+        elif option in PRESETS:
+            given = {"preset": option}
+        elif option in get_args(OnArrival):
+            given = {"on_arrival": option}
+        else:
+            choices = ", ".join([*get_args(OnArrival), *PRESETS])
+            raise ValueError(f"give a target, an arrival or a preset: {choices}")
+        self.options = trimtab.Settings(**given)
+
+    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
+        """One session for the whole recording."""
+        _, step = self.session(index, window)
+        return lambda body: step(body)[0]
+
+    def session(
+        self, index: RecordingIndex, window: int
+    ) -> tuple[trimtab.Session, Callable[..., tuple[PolicyOutput, Fitted]]]:
+        """(the session, a function that fits the body of one model call)."""
+        recording = index.recording
+        format = cast(FormatName, recording.format)
+        session = trimtab.Session(
+            window=window, reserve=0, format=format, model=recording.model,
+            settings=trimtab.Settings(counter=own_counter()) | self.options, clock=lambda: 0.0,
+        )  # fmt: skip
+        gaps = iter(seconds_between(recording))
+
+        def step(body: dict[str, Any], again: bool = False) -> tuple[PolicyOutput, Fitted]:
+            """Fit ``body``; ``again``: the same call once more, without time passing."""
+            waited = trimtab.Settings(idle_seconds=0.0 if again else next(gaps, None))
+            fitted = session.fit(body, settings=waited)
+            report = fitted.report
+            edits = [edit for edit in report.edits if edit.new and edit.handle]
+            target = report.limits["target_tokens"]
+            made = PolicyOutput(
+                fitted.request,
+                room=(report.tokens_after, target) if edits and target else None,
+                originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
+                notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
+            )
+            return made, fitted
+
+        return session, step

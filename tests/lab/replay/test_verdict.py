@@ -1,0 +1,103 @@
+"""What a replay says first, in words that need no explanation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab_lab.replay.summary import SummaryRow
+from trimtab_lab.replay.verdict import POLICIES, plain_table, verdict, window_verdicts
+
+
+def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRow:
+    found: dict[str, Any] = {
+        "over": 0, "invalid": 0, "failed": 0, "cost": 1.0, "recall": 100.0, "lines": 100.0,
+        "user": 100.0, "handle": None, **figures,
+    }  # fmt: skip
+    errors = {"CannotFit: too small": 724} if found["failed"] else {}
+    return SummaryRow(
+        "all", window, policy, "1", 9, 724, found, {}, {}, {"g1": 459.0}, {}, errors, "", {}
+    )
+
+
+def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
+    rows = [
+        row("none", over=629),
+        row("trimtab", cost=0.631, recall=98.2, lines=52.4, handle=100.0),
+    ]
+    assert verdict(rows, 3).splitlines() == [
+        "Window 32k. Of 724 calls in 9 recordings, 629 would be refused at this window; with "
+        "trimtab, 0. The prompts would cost 0.63 times what sending everything would, if nothing "
+        "were refused, at claude-5m prices. Of the names, paths and numbers that the agent used "
+        "again, 98 % were still in the request; the rest can be recalled. Of the older lines that "
+        "it wrote again, 52 % were still there word for word.",
+        "Not counted: 3 more recordings that fit the window whole, so that trimtab "
+        "changes nothing (--no-outgrown counts them).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("handle", "end"),
+    [(60.0, "; 60 % of the rest can be recalled."), (0.0, "; the rest is gone."), (None, ".")],
+)
+def test_the_rest_is_not_called_recallable_where_it_is_not(handle: float | None, end: str):
+    said = verdict([row("trimtab", recall=98.2, lines=None, handle=handle)])
+    assert said.endswith(f"in the request{end}")
+
+
+def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
+    priced = {"dollars": 12.345, "full_dollars": 21.0}
+    said = verdict([row("trimtab", **priced, priced=9)])
+    assert "At the models' own list prices it is $12.35 instead of $21.00. Of the names" in said
+    some = [
+        row("none", **{**priced, "dollars": 21.0}, priced=7),
+        row("trimtab", **priced, priced=7),
+    ]
+    assert "$21.00 for the 7 recordings with a known price." in verdict(some)
+    one = [row("trimtab", **priced, priced=1)]
+    assert "$21.00 for the 1 recording with a known price." in verdict(one)
+    assert "$12.35" in plain_table(some)
+    assert "dollars" not in plain_table([row("none"), row("trimtab")])
+
+
+def test_each_large_figure_says_what_it_is_a_part_of():
+    money = {"dollars": 12.345, "full_dollars": 21.0, "priced": 7}
+    rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0, **money)]
+    assert window_verdicts(rows)[0].figures == [
+        ("refused", "0", "of 724 calls; 629 without trimtab"),
+        ("cost of the prompts", "0.63", "times sending everything, at claude-5m prices"),
+        ("at list prices", "$12.35", "instead of $21.00, for 7 of 9 recordings"),
+        ("still in the request", "98 %",
+         "of the names, paths and numbers that the agent used again; the rest can be recalled"),
+    ]  # fmt: skip
+
+
+def test_a_policy_that_failed_on_every_call_has_no_figures():
+    rows = [row("none", over=724), row("trimtab", failed=724)]
+    assert "failed on every call: CannotFit: too small. Choose a larger window." in verdict(rows)
+    line = plain_table(rows).splitlines()[2].split()
+    assert line == ["32k", "trimtab", "724", "–", "–", "–", "–", "–"]
+
+
+def test_a_policy_that_failed_on_some_calls_says_so():
+    said = verdict([row("none", over=724), row("trimtab", failed=3)])
+    assert "with trimtab, 3. It failed on 3: CannotFit: too small." in said
+
+
+def test_only_all_of_it_is_100_percent():
+    assert "used again, 99.9 % were" in verdict([row("trimtab", recall=99.98)])
+    assert "used again, 100 % were" in verdict([row("trimtab", recall=100.0)])
+
+
+def test_no_line_of_the_table_is_wider_than_a_terminal_of_100_columns():
+    rows = [row(policy, dollars=1.0, priced=9) for policy in POLICIES]
+    assert max(map(len, plain_table(rows).splitlines())) <= 100
+
+
+def test_each_window_has_its_sentence_and_its_lines():
+    rows = [row(policy, window) for window in (60_000, 200_000) for policy in ("none", "trimtab")]
+    assert [line.split()[1] for line in verdict(rows).splitlines()] == ["60k.", "200k."]
+    assert [line.split()[0] for line in plain_table(rows).splitlines()[1:5]] == [
+        "60k", "60k", "200k", "200k",
+    ]  # fmt: skip
