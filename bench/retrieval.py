@@ -4,8 +4,7 @@
 
 FOLDER (or TRIMTAB_DATA, or ../shared/data beside the clone) holds rag-*.jsonl.gz: conversations
 in which a tool gave articles, and where in them the answer stands.  An answer counts as kept if
-its words stand verbatim in what is sent.  Counted in o200k; the window is the share.  With the
-extra "embed" the embedding ranker is measured too, which takes some minutes.
+its words stand verbatim in what is sent.  Counted in o200k; the window is the share.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,16 +25,12 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
 from trimtab import ArticleRule  # noqa: E402
-from trimtab.errors import MissingExtra  # noqa: E402
-from trimtab.settings import EmbeddingRanker  # noqa: E402
 
 SHARES = (0.60, 0.50, 0.30, 0.15)
 RULES = {
     "by relevance (default)": ArticleRule(),
     "just in time (design C)": ArticleRule.just_in_time(),
 }
-with suppress(MissingExtra):
-    RULES["by meaning too (extra embed)"] = ArticleRule(ranker=EmbeddingRanker())
 
 
 def folder(argument: str | None = None) -> Path:

@@ -289,10 +289,6 @@ SHARE = _or_none(
     ValueKind(_is_share, "a share, 0 < share ≤ 1", _read_share,
          'a share above 0 and up to 1, or text such as "90%"', "SHARE", takes_text=True)
 )  # fmt: skip
-SHARE_FROM_0 = ValueKind(
-    lambda value: type(value) in (int, float) and 0 <= value <= 1, "a share, 0 to 1", _read_share,
-    'a share above 0 and up to 1, or text such as "90%"', "SHARE",
-)  # fmt: skip
 SHARE_OR_0 = ValueKind(
     lambda value: type(value) in (int, float) and 0 <= value <= 1, "a share, 0 to 1",
     lambda value: 0.0 if value in (0, "0", "0.0", "0%") else _read_share(value),

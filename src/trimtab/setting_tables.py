@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from trimtab.errors import InvalidSetting
 from trimtab.reducers.articles.article import ArticleRule
-from trimtab.reducers.articles.embedding import EmbeddingRanker
 from trimtab.setting_kinds import (
     COUNT,
     FLAG,
@@ -28,17 +27,12 @@ from trimtab.summarizers.summarizer import Summarizer
 
 @dataclass(frozen=True)
 class ArticleTable:
-    """The keys of ``[articles]`` that are not fields of ``ArticleRule``."""
+    """The key of ``[articles]`` that is not a field of ``ArticleRule``."""
 
     rule: Literal["match", "position", "just-in-time"] = setting(
         "match", one_of(Literal["match", "position", "just-in-time"]),
         "which articles go first: what matches the question least, the last of the list, or each "
         "to 30 % of its tokens from the last of the newest result on",
-    )  # fmt: skip
-    ranker: Literal["words", "embed"] = setting(
-        "words", one_of(Literal["words", "embed"]),
-        "what matches a question: shared words, or meaning too, by an embedding model on this "
-        "machine (extra `embed`)",
     )  # fmt: skip
 
 
@@ -80,8 +74,6 @@ class SummarizerTable:
 def _article_rule(values: Mapping[str, Any], env: Mapping[str, str]) -> ArticleRule:
     options = dict(values)
     rule = options.pop("rule", "match")
-    if options.pop("ranker", "words") == "embed":
-        options["ranker"] = EmbeddingRanker()
     if rule == "just-in-time":
         return replace(ArticleRule.just_in_time(), **options)
     return ArticleRule(order=rule, **options)

@@ -22,7 +22,6 @@ from trimtab.planning.redundancy import Duplicates, FailedInputs
 from trimtab.pricing import prices
 from trimtab.reducers import Reducer
 from trimtab.reducers.articles.article import DEFAULT_RULE, ArticleRule
-from trimtab.reducers.articles.embedding import EmbeddingRanker
 from trimtab.setting_kinds import (
     AMOUNT,
     COUNT,
@@ -55,7 +54,6 @@ __all__ = [
     "ArticleRule",
     "Counter",
     "Duplicates",
-    "EmbeddingRanker",
     "Endpoint",
     "FailedInputs",
     "Settings",

@@ -34,7 +34,6 @@ LAZY |= {"mcp", "mcp_types"}
 LAZY |= {"anthropic", "google", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 LAZY |= {"jinja2", "markupsafe", "prometheus_client"}  # of pages and metrics
-LAZY |= {"numpy", "onnxruntime", "tokenizers"}  # the embedding ranker's
 LAZY |= {"langchain", "langchain_core"}  # a target of the conformance suite
 """Third-party, and only within a function."""
 

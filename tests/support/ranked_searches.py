@@ -11,11 +11,12 @@ import trimtab
 from trimtab import ArticleRule
 
 MEANT = "A keeper on that cliff earned four hundred and twelve coins."
+"""Answers the question of the conversation without a word of it."""
 
 
-def searches() -> dict[str, Any]:
+def searches(answer: str = MEANT) -> dict[str, Any]:
     found = articles(5)
-    found[3]["content"] = found[3]["content"].replace(". ", f". {MEANT} ", 9)
+    found[3]["content"] = found[3]["content"].replace(". ", f". {answer} ", 9)
     return conversation("openai-chat", [json.dumps({"articles": found})])
 
 

@@ -168,7 +168,7 @@ def rank_articles(articles: Sequence[Article], config: Config) -> list[RankedArt
         for a, of in zip(articles, cut, strict=True)
     ]
     question = Question.of(config.question, config.query)
-    scores = score_segments(texts, question, _ranks(texts, config), config.articles.ranker_share)
+    scores = score_segments(texts, question, _ranks(texts, config))
     seen: set[str] = set()
     items = []
     for article, of, score, (_, spoken) in zip(articles, cut, scores, texts, strict=True):

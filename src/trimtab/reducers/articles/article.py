@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, get_args
 from trimtab.setting_kinds import (
     COUNT,
     FLAG_OR_NONE,
-    SHARE_FROM_0,
     SHARES,
     TEXTS,
     program_only,
@@ -35,8 +34,8 @@ Order = Literal["match", "position"]
 class ArticleRule:
     """How lists of articles are shortened.
 
-    ``ranker``: an ``EmbeddingRanker``, or your own function from a question and texts to a score
-    for each text.  If it fails, only the words shared with the question decide.
+    ``ranker``: your own function from a question and texts to a score for each text, half of a
+    text's match.  If it fails, only the words shared with the question decide.
     """
 
     order: Order = setting(
@@ -56,9 +55,6 @@ class ArticleRule:
     list_keys: Sequence[str] = setting(LIST_KEYS, TEXTS, "JSON keys that hold lists of articles")
     ranker: Ranker | None = setting(
         None, program_only(callable, "a function"), "says how well sentences answer the question"
-    )
-    ranker_share: float = setting(
-        0.5, SHARE_FROM_0, "of the match that is the ranker's word; the rest is shared words"
     )
 
     @classmethod

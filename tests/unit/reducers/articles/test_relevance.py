@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from ranked_searches import MEANT, shown, third
+from ranked_searches import MEANT, searches, shown, third
 
 import trimtab
 from trimtab import ArticleRule
-
-"""Answers the question of the conversation without a word of it."""
 
 
 def by_meaning(question: str, texts: Sequence[str]) -> list[float]:
@@ -41,3 +39,22 @@ def test_a_ranker_that_answers_nonsense_is_reported_and_the_request_fits_all_the
     assert fitted.report.tokens_after <= fitted.report.limits["capacity"]
     assert any("the ranker gave" in text for text in fitted.report.warnings)
     assert trimtab.check(fitted.request) == ()
+
+
+@pytest.mark.row("C3")
+def test_a_ranker_that_fails_leaves_the_order_to_shared_words_with_one_warning() -> None:
+    def breaks(question: str, texts: Sequence[str]) -> list[float]:
+        raise RuntimeError("out of memory")
+
+    fitted = third(ArticleRule(ranker=breaks))
+    (warning,) = fitted.report.warnings
+    assert warning == "articles by shared words, their ranker failed: RuntimeError: out of memory"
+    assert fitted.request == third(ArticleRule()).request
+
+
+@pytest.mark.row("C3")
+def test_shared_words_count_where_a_ranker_says_nothing() -> None:
+    answer = "The lighthouse keeper at Ymir rock was paid 412 crowns."
+    body = searches(answer)
+    silent = ArticleRule(ranker=lambda question, texts: [0.0] * len(texts))
+    assert answer in shown(third(silent, body))[3]
