@@ -141,7 +141,7 @@ def _flow_tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task]
 
 
 OPTIONS = (
-    "prices", "arrival-lossless", "arrival-large", "protected", "duplicates", "failed-inputs",
+    "prices", "protected", "duplicates", "failed-inputs",
     "result-chars", "request-bytes", "images", "target", "drop-block", "quote", "articles",
     "articles-keep", "summarizer", "estimate", "own-counter", "calls-left", "strict", "open-tail",
     "pins", "no-strategies", "observed", "said", "pruned",

@@ -41,7 +41,7 @@ KEYWORDS = (
     "tenant", "conversation", "journal", "clock",
 )  # fmt: skip
 RENAMED = {
-    "arrival": "on_arrival", "strategies": "reducers", "extra_strategies": "extra_reducers",
+    "strategies": "reducers", "extra_strategies": "extra_reducers",
     "internal": "client_requests",
 }  # fmt: skip
 """Settings that once had another name."""

@@ -131,8 +131,6 @@ def options() -> Mapping[str, Callable[[], dict[str, Any]]]:
     limits = getattr(trimtab, "Limits", None) or trimtab.Settings
     return {
         "prices": lambda: {"prices": "claude-5m", "idle_seconds": 4_000.0},
-        "arrival-lossless": lambda: {"on_arrival": "lossless"},
-        "arrival-large": lambda: {"on_arrival": "large", "recall": True},
         "protected": lambda: {
             "protected_tools": ("Read", "*search*", "get_*"),
             "protected_paths": ("*.go", "*.md"),

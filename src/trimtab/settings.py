@@ -15,7 +15,6 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 from trimtab.errors import InvalidSetting, shown
 from trimtab.events import OnEvent
 from trimtab.formats.detect import FormatName
-from trimtab.planning.on_arrival import OnArrival
 from trimtab.planning.presets import PresetName
 from trimtab.planning.reasoning_signatures import Thinking
 from trimtab.planning.redundancy import Duplicates, FailedInputs
@@ -194,11 +193,6 @@ class Settings:
     quote_embedded: bool = setting(
         False, FLAG, "mark tool output that stands as text in a user's message as a quote"
     )
-    on_arrival: OnArrival = setting(
-        "none", one_of(OnArrival),
-        "what becomes of results that just came, below the trigger too: nothing, re-spelled where "
-        "that loses nothing (lossless), or also cut to a quarter of what may be sent (large)",
-    )  # fmt: skip
     early: int | None = setting(
         None, COUNT_OR_NONE,
         "tokens of dead weight that go before the trigger, where that pays for the cache it "

@@ -27,7 +27,7 @@ def pick(flag: bool) -> int:
     messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
     careful = Settings(protected_tools=["todo*"], preset="cautious", thinking="drop_block")
     fitted = trimtab.fit(messages, window=32_000, settings=careful)
-    both = careful | Settings(on_arrival="large", duplicates=Duplicates(enabled=False))
+    both = careful | Settings(early=0, duplicates=Duplicates(enabled=False))
     session = trimtab.Session(window=32_000, preset="economy", settings=both, store="memory:")
     session.fit(messages, conversation="c", target=0.5, settings=Settings(calls_left=3))
     trimtab.fit(b"[]", format="openai-chat:deepseek", recall=flag)
@@ -69,7 +69,7 @@ WRONG = (
     "trimtab.Settings(protected_tool=[])",
     'trimtab.Session(preset="agressive")',
     'trimtab.Settings(thinking="dorp")',
-    'trimtab.Settings(on_arrival="huge")',
+    'trimtab.Settings(compaction="huge")',
     'trimtab.fit([], format="openai-caht")',
     'trimtab.fit([], settings={"window": 3})',
     "trimtab.wrap(openai.OpenAI(), windw=3)",

@@ -151,8 +151,6 @@ def _why_below(prepared: PreparedRequest, tokens: int) -> str:
         return "bytes, chars or images do not"
     if prepared.dead_weight_due:
         return "dead weight among them pays for the cache it breaks"
-    if prepared.arriving:
-        return "new results are shown smaller from the start"
     if prepared.facts.is_preview:
         return "this is what a cut would do now"
     if goal := prepared.bounds_at(tokens).pays_above:

@@ -29,7 +29,6 @@ from trimtab.planning.edits import handle
 from trimtab.planning.eligibility import Bounds
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.make_room import make_room
-from trimtab.planning.on_arrival import arrive
 from trimtab.planning.operations import Applied, in_order
 from trimtab.planning.planner import Planner
 from trimtab.planning.presets import PRESETS
@@ -341,7 +340,7 @@ def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult
     """The request with only the journal's edits; None if it needs more."""
     if prepared.new_repairs or not prepared.active:
         return None
-    if prepared.arriving or prepared.dead_weight_due:
+    if prepared.dead_weight_due:
         return None
     if prepared.too_many_images or prepared.too_long_result:
         return None
@@ -379,8 +378,6 @@ def _plan_batch(
 def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
     """Choose new edits if the request, with the journal's edits, still needs any."""
     before = (planner.state.tokens, len(planner.state.shown))
-    if prepared.arriving:
-        arrive(planner, prepared.settings.on_arrival, prepared.quotable)
     if planner.state.tokens <= planner.bounds.begin or planner.waits_for_the_window:
         for dead in prepared.early_dead_weight(planner):
             planner.show(dead.place, dead.offer)

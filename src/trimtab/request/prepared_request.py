@@ -21,7 +21,6 @@ from trimtab.journal.journal import Journal
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.lazy import cached_property
-from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock
 from trimtab.planning.edits import gone_items
 from trimtab.planning.eligibility import Bounds, Eligibility, PlanInputs
@@ -34,12 +33,12 @@ from trimtab.planning.redundancy import CallHistory, Redundancy
 from trimtab.pricing import early, economics
 from trimtab.pricing.calibration import Calibration
 from trimtab.pricing.economics import EditBatch
-from trimtab.reducers import DEEP, Config, Offer, Reducer, levels, with_extra
+from trimtab.reducers import Config, Reducer, with_extra
 from trimtab.report import ReportEdit
 from trimtab.request.effective_limits import EffectiveLimits
 from trimtab.request.message_cache import MessageCache
 from trimtab.settings import Settings
-from trimtab.transcript.model import Block, Edit, Place
+from trimtab.transcript.model import Edit, Place
 from trimtab.transcript.model_notes import ModelNote, model_notes
 from trimtab.transcript.protected import pinned, pinned_by_words, protected
 from trimtab.transcript.token_sizes import TokenSizes
@@ -232,11 +231,11 @@ class PreparedRequest:
         return self.repaired.most_bytes > limit
 
     def needs_edits(self, tokens: int) -> bool:
-        """Whether anything exceeds a trigger or a limit, or is to be reduced on arrival."""
+        """Whether anything exceeds a trigger or a limit."""
         bounds = self.bounds_at(tokens)
         if tokens > bounds.begin or tokens > bounds.capacity:
             return True
-        if self.arriving or self.dead_weight_due:
+        if self.dead_weight_due:
             return True
         if self.too_many_images or self.too_long_result:
             return True
@@ -292,23 +291,6 @@ class PreparedRequest:
         return limit is not None and self.longest_result() > limit
 
     @cached_property
-    def arriving(self) -> bool:
-        """Whether new results can be reduced on arrival."""
-        settings = self.settings
-        if settings.on_arrival == "none" or self.limits.is_client_request:
-            return False
-        config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
-        light = tuple(one for one in self.reducers if one not in DEEP)
-
-        def offers(block: Block) -> Iterator[Offer]:
-            return levels(block, config, reducers=light)
-
-        capacity = self.limits.bounds.capacity
-        return on_arrival.due(
-            self.transcript, self.sizes, settings.on_arrival, capacity, offers, self.quotable
-        )
-
-    @cached_property
     def dead_weight_due(self) -> bool:
         """Whether there is dead weight to remove before the trigger is reached."""
         return bool(self.early_dead_weight(self.planner())) if self._early else False
@@ -341,10 +323,6 @@ class PreparedRequest:
         if PRESETS[self.settings.preset].dead_only:
             return "dead"
         return None if self.settings.reducers is None else "all"
-
-    def quotable(self, place: Place) -> bool:
-        """Whether a result was read from a file that the agent may have to quote in an edit."""
-        return self.redundancy.action(place) == "read"
 
     def longest_result(self) -> int:
         """Chars of the longest tool result."""

@@ -23,6 +23,4 @@ def is_control(key: str, share: float) -> bool:
 def untouched(settings: Settings) -> Settings:
     """Settings with which a request that fits is not reduced.  A request that the provider would
     refuse is still repaired."""
-    return settings | Settings(
-        trigger=1.0, early=NEVER, on_arrival="none", idle_seconds=0.0, quote_embedded=False
-    )
+    return settings | Settings(trigger=1.0, early=NEVER, idle_seconds=0.0, quote_embedded=False)

@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import trimtab
 from trimtab.formats.detect import FormatName
 from trimtab.jsontext.paths import escape
 from trimtab.logs.recording import Recording
-from trimtab.planning.on_arrival import OnArrival
 from trimtab.planning.presets import PRESETS
 from trimtab.request.fitted import Fitted
 from trimtab_lab.replay.message_views import own_counter
@@ -45,24 +44,20 @@ def seconds_between(recording: Recording) -> Iterator[float | None]:
 
 class Trimtab:
     """trimtab with default settings, except no output reserve and an o200k counter with an empty
-    cache, as in a new session.  ``trimtab:large``: with this ``on_arrival``; ``trimtab:0.6``: with
-    this target; ``trimtab:prune``: with this preset.  Idle times come from the log, if it has
-    times."""
+    cache, as in a new session.  ``trimtab:0.6``: with this target; ``trimtab:economy``: with this
+    preset.  Idle times come from the log, if it has times."""
 
     name, format = "trimtab", ""
 
-    def __init__(self, option: str = "none") -> None:
+    def __init__(self, option: str = "") -> None:
         self.version = version()
-        given: dict[str, Any]
+        given = dict[str, Any]()
         if option[:1].isdigit():
             given = {"target": float(option)}
         elif option in PRESETS:
             given = {"preset": option}
-        elif option in get_args(OnArrival):
-            given = {"on_arrival": option}
-        else:
-            choices = ", ".join([*get_args(OnArrival), *PRESETS])
-            raise ValueError(f"give a target, an arrival or a preset: {choices}")
+        elif option:
+            raise ValueError(f"give a target or a preset: {', '.join(PRESETS)}")
         self.options = trimtab.Settings(**given)
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:

@@ -76,7 +76,7 @@ def test_the_oracle_bounds_what_the_others_keep():
     assert share("drop-oldest-safe", "ground_kept", "ground") < 0.5
 
 
-def test_ours_takes_a_target_or_an_arrival_as_its_option() -> None:
+def test_ours_takes_a_target_or_a_preset_as_its_option() -> None:
     index = RecordingIndex(recording())
     body = index.recording.request(index.turns[-1])
 
@@ -84,8 +84,8 @@ def test_ours_takes_a_target_or_an_arrival_as_its_option() -> None:
         return len(json.dumps(find(spec).start(index, WINDOW)(body).request))
 
     assert chars("trimtab:0.3") < chars("trimtab:0.9")
-    assert chars("trimtab:none") == chars("trimtab")
-    with pytest.raises(InvalidSetting, match="give a target, an arrival or a preset"):
+    assert chars("trimtab:balanced") == chars("trimtab") != chars("trimtab:in-place")
+    with pytest.raises(InvalidSetting, match="give a target or a preset"):
         find("trimtab:x")
 
 

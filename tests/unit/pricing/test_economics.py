@@ -1,9 +1,8 @@
-"""Money: break-even by published rates, cold caches, batches that are not worth it, arrival."""
+"""Money: break-even by published rates, cold caches, batches that are not worth it."""
 
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -27,7 +26,6 @@ from trimtab.pricing.economics import (
     prices_of,
 )
 from trimtab.pricing.prices import TABLES, Prices
-from trimtab.request.prepared_request import PreparedRequest
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import counter_for
 from trimtab.transcript.transcript import Transcript
@@ -183,11 +181,10 @@ def test_a_request_without_new_edits_has_no_money_to_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "keywords", [{"prices": "gold"}, {"idle_seconds": -1}, {"idle_seconds": "long"},
-                 {"on_arrival": "never"}],
-)  # fmt: skip
+    "keywords", [{"prices": "gold"}, {"idle_seconds": -1}, {"idle_seconds": "long"}]
+)
 def test_odd_settings_are_refused(keywords: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSetting, match=r"price|idle|arrival"):
+    with pytest.raises(InvalidSetting, match=r"price|idle"):
         fit(talk(1), 20_000, **as_keywords(**keywords))
 
 
@@ -260,141 +257,11 @@ def test_worth_is_what_the_next_turn_brings_or_three_hundredths_of_what_may_be_s
         assert not is_worthwhile(Nothing(), usage, capacity, 64)  # type: ignore[arg-type]
 
 
-# --- arrival -------------------------------------------------------------------------------------
-
-PRETTY = json.dumps(
-    [{"id": n, "name": f"entry {n}", "state": "open"} for n in range(200)], indent=4
-)
+# --- below the trigger ---------------------------------------------------------------------------
 
 
-def told(texts: list[str]) -> dict[str, Any]:
-    """A conversation with these results."""
-    whole = talk(len(texts))
-    for n, text in enumerate(texts):
-        whole["messages"][2 + 2 * n]["content"] = text
-    return whole
-
-
-def turns(session: trimtab.Session, texts: list[str]) -> list[Any]:
-    """What is sent turn by turn as results come in."""
-    parts = [told(texts[: n + 1]) for n in range(len(texts))]
-    return [session.fit(part).request["messages"] for part in parts]
-
-
-def test_a_new_result_is_re_spelled_before_it_is_cached_and_stays_so() -> None:
-    session = trimtab.Session(
-        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
-    )
-    sent = turns(session, ["short", PRETTY, "short", "short"])
-    shown = sent[1][4]["content"]
-    assert len(shown) < len(PRETTY) / 2
-    assert all(later[: len(before)] == before for before, later in pairwise(sent))
-    handle = session.history()[0]["handle"]
-    assert session.recall(handle) == PRETTY
-
-
-def test_what_was_read_from_a_file_arrives_as_it_stands_there_for_an_edit_may_quote_it() -> None:
-    def request(tool: str, made: dict[str, str]) -> Any:
-        function = {"name": tool, "arguments": json.dumps(made)}
-        call = {"id": "a", "type": "function", "function": function}
-        return [
-            {"role": "user", "content": "Look."},
-            {"role": "assistant", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "a", "content": PRETTY},
-        ]  # fmt: skip
-
-    for tool, made, same in (
-        ("read_file", {"path": "a.json"}, True),
-        ("bash", {"command": "npm view --json"}, False),
-    ):
-        session = trimtab.Session(
-            window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
-        )
-        sent = session.fit(request(tool, made)).request
-        assert (sent[2]["content"] == PRETTY) is same, tool
-
-
-def test_a_new_result_that_takes_more_than_a_quarter_is_cut_to_it_and_no_other_is() -> None:
-    rows = [f"the worker said {n * 37} of part_{n}.log" for n in range(900)]
-    giant, small = "\n".join(rows), "\n".join(rows[:200])
-    for arrive, cut in (("large", True), ("lossless", False)):
-        session = trimtab.Session(
-            window=40_000, reserve=0,
-            settings=trimtab.Settings(counter="o200k", on_arrival=arrive),  # type: ignore[arg-type]
-        )  # fmt: skip
-        sent = turns(session, [small, giant])[1]
-        assert sent[2]["content"] == small
-        assert (sent[4]["content"] != giant) is cut, arrive
-    tokens = trimtab.measure([{"role": "user", "content": giant}], counter="o200k").total
-    assert tokens > 10_000
-    left = [{"role": "user", "content": session_of_large(giant)}]
-    assert 5_000 < trimtab.measure(left, counter="o200k").total <= 10_010
-
-
-def session_of_large(text: str) -> str:
-    """What is sent of a result that just came."""
-    large = trimtab.Settings(counter="o200k", on_arrival="large")
-    fitted = trimtab.fit(told(["short", text]), window=40_000, reserve=0, settings=large)
-    said: str = fitted.request["messages"][4]["content"]
-    return said
-
-
-def test_by_itself_nothing_happens_below_the_trigger() -> None:
-    session = trimtab.Session(window=200_000, settings=trimtab.Settings(counter="o200k"))
-    assert turns(session, ["short", PRETTY, "short"])[2][4]["content"] == PRETTY
-
-
-def test_what_was_sent_before_and_what_saves_little_is_left_as_it_is() -> None:
-    session = trimtab.Session(
-        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
-    )
-    small = json.dumps({"id": 1, "names": ["a", "b"]}, indent=4)
-    request = talk(2)
-    request["messages"][2]["content"], request["messages"][4]["content"] = PRETTY, small
-    assert session.fit(request).request is request
-
-
-def test_a_very_large_result_is_cut_to_a_quarter_at_once_and_recallable() -> None:
-    text = "".join(f"2026-11-22 line {n}: value {n * n}\n" for n in range(2_000))
-    plain = trimtab.Session(
-        window=100_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
-    )
-    large = trimtab.Session(
-        window=100_000, settings=trimtab.Settings(counter="o200k", on_arrival="large")
-    )
-    assert turns(plain, [text])[0][2]["content"] == text
-    report = large.fit({**(request := talk(1)), "messages": [*request["messages"][:2], {
-        **request["messages"][2], "content": text}]}).report  # fmt: skip
-    (edit,) = report.edits
-    assert edit.tokens_before > 25_000 >= edit.tokens_after
-    assert large.recall(edit.handle) == text
-
-
-def test_a_turn_with_nothing_to_re_spell_goes_on_from_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nothing is planned for it: a turn costs what is new."""
-    session = trimtab.Session(
-        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="large")
-    )
-    turns(session, ["short", PRETTY, "short"])
-    planner = PreparedRequest.planner
-    planned: list[Any] = []
-
-    def seen(work: PreparedRequest, *given: Any, **keywords: Any) -> Any:
-        planned.append(work)
-        return planner(work, *given, **keywords)
-
-    monkeypatch.setattr(PreparedRequest, "planner", seen)
-    session.fit(told(["short", PRETTY, "short", "plain words " * 900]))
-    assert planned == []
-    session.fit(told(["short", PRETTY, "short", "plain words " * 900, PRETTY]))
-    assert planned
-
-
-def test_protected_and_pinned_results_arrive_whole() -> None:
-    for keywords in ({"protected_tools": ["run"]}, {"pins": [lambda block: True]}):
-        session = trimtab.Session(
-            **as_keywords(window=200_000, counter="o200k", on_arrival="large", **keywords)
-        )
-        assert turns(session, [PRETTY])[0][2]["content"] == PRETTY
+def test_nothing_happens_below_the_trigger() -> None:
+    request = talk(3)
+    rows = [{"id": n, "name": f"entry {n}", "state": "open"} for n in range(200)]
+    request["messages"][4]["content"] = json.dumps(rows, indent=4)  # could be spelled shorter
+    assert trimtab.fit(request, window=200_000).request is request
