@@ -43,7 +43,8 @@ class Command(NamedTuple):
 
 REPLAY = "-m trimtab replay {data}"
 OURS = f"{REPLAY} --above 1.3 --policy trimtab --columns all --window"
-PEERS = "none,trimtab,langchain-clear,langchain-summarize,headroom"
+OTHERS = ("LangChainClear", "LangChainSummarize", "Headroom")
+PEERS = ",".join(["none", "trimtab", *(f"bench/peers/policies.py:{name}" for name in OTHERS)])
 COMMANDS = {
     "windows": Command(f"{REPLAY} --window 32k,60k,100k,200k --each 2 --policy {PEERS}"),
     "replay-32k": Command(f"{OURS} 32k"),

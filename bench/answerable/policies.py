@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import trimtab
@@ -85,7 +87,8 @@ def _replayed(name: str, world: World, window: int) -> Step:
 
 def _langchain_clear(window: int) -> Step:
     """LangChain's own ``ClearToolUsesEdit``, as its middleware applies it."""
-    from trimtab_lab.replay.peers import worker
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
+    import worker
 
     shrink = worker.langchain_clear(window)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import trimtab_lab.testing
+from trimtab_lab.testing import *  # noqa: F403 - for type checkers
 
 sys.modules[__name__] = trimtab_lab.testing
 

@@ -6,9 +6,13 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+from replay_story import MESSAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peers"))
 
+import policies  # noqa: E402
 import reproduce  # noqa: E402
 import run  # noqa: E402
 
@@ -55,3 +59,30 @@ def test_a_library_that_needs_a_newer_python_is_named_where_there_is_none(tmp_pa
     peer = run.PEERS[0]._replace(environment="newer", least=(9, 9))
     assert run.install(peer) == "no Python 9.9 on the path"
     assert not run.python_of(peer).exists()
+
+
+ECHO = """
+import json, sys
+seen = []
+for line in sys.stdin:
+    seen += json.loads(line)["add"]
+    if len(seen) > 4:
+        answer = {"error": "too much"}
+    else:
+        answer = {"messages": [0, {"role": "user", "content": str(len(seen))}], "seconds": 0.5,
+                  "calls": [[7, 3]], "originals": {"h": "x"}}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_peer_is_asked_for_what_is_new_and_may_fail():
+    process = policies._Process([sys.executable, "-c", ECHO])
+    sent = process.step({"model": "m", "messages": MESSAGES[:1]})
+    assert sent.request == {
+        "model": "m",
+        "messages": [MESSAGES[0], {"role": "user", "content": "1"}],
+    }
+    assert (sent.seconds, sent.calls, sent.originals) == (0.5, [(7, 3)], {"h": "x"})
+    assert process.step({"messages": MESSAGES[:3]}).request["messages"][1]["content"] == "3"
+    with pytest.raises(RuntimeError, match="too much"):
+        process.step({"messages": MESSAGES[:7]})

@@ -22,6 +22,7 @@ import trimtab
 from trimtab import ArticleRule, Settings
 from trimtab.clients import Guard
 from trimtab.settings import Duplicates
+from trimtab.testing import StrictProvider
 
 def pick(flag: bool) -> int:
     messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
@@ -49,6 +50,8 @@ def pick(flag: bool) -> int:
     told: list[trimtab.events.Event] = []
     trimtab.fit(messages, settings=Settings(on_event=told.append))
     trimtab.transports.Guard(session=session)
+    with StrictProvider(window=8_000) as provider:
+        print(provider.url)
     name: str = trimtab.detect({"messages": messages, "tools": [tool]}).name
     try:
         trimtab.repair(messages, format="bedrock")

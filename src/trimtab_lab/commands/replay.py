@@ -35,7 +35,8 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument(
         "--policy", action="append", metavar="NAME",
-        help="one or more, comma-separated; NAME:N where it takes a number (--list names all)",
+        help="one or more, comma-separated; NAME:N where it takes a number (--list names all); "
+        "MODULE:CLASS or FILE.py:CLASS for one of yours",
     )  # fmt: skip
     what.add_argument("--id", metavar="TEXT", help="only recordings with this in their id")
     what.add_argument(
@@ -78,9 +79,6 @@ def add(parser: ArgumentParser) -> None:
     look.add_argument("--lost", action="store_true", help="what is lost, and where it stood")
     more = parser.add_argument_group("more")
     more.add_argument("--list", action="store_true", help="name policies and price tables")
-    more.add_argument(
-        "--setup-peers", action="store_true", help="install the other libraries, each by itself"
-    )
     parser.set_defaults(run=run)
 
 
@@ -90,8 +88,6 @@ def run(args: Namespace) -> int:
 
     if args.list:
         return _list()
-    if args.setup_peers:
-        return _setup()
     if not args.files:
         raise ExitWith(USAGE, "name a FILE or a folder with logs")
     if args.keep_warm:
@@ -252,16 +248,8 @@ def _list() -> int:
     from trimtab.pricing import prices
     from trimtab_lab.replay import policies
 
-    print("policies:", *(f"  {name}" for name in policies.names()), sep="\n")
+    print("policies:", *(f"  {name}" for name in policies.BUILT_IN), sep="\n")
     print("price tables:")
     for table in prices.TABLES.values():
         print(f"  {table.name:10} read {table.read:g}, write {table.write:g}: {table.about}")
-    return DONE
-
-
-def _setup() -> int:
-    from trimtab_lab.replay import peers
-
-    for line in peers.setup():
-        print(line, flush=True)
     return DONE

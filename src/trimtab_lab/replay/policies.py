@@ -1,20 +1,18 @@
-"""The protocol of a reduction policy, and the registry that finds one by name.
+"""The protocol of a reduction policy, and how one is found by its name.
 
-To add a policy, write a class with ``name`` and ``start`` and list it in the entry-point group
-``trimtab.policies`` of your package.
+To add a policy, write a class as ``Policy`` says and name it: ``module:Class`` or
+``file.py:Class``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module, metadata
 from typing import Any, Protocol
 
 from trimtab.errors import InvalidSetting
+from trimtab_lab.loading import load
 from trimtab_lab.replay.recording_index import RecordingIndex
-
-GROUP = "trimtab.policies"
 
 
 @dataclass(frozen=True)
@@ -65,14 +63,8 @@ BUILT_IN = {
     "drop-oldest-safe": "trimtab_lab.replay.baseline_policies:DropOldest",
     "mask-old-observations": "trimtab_lab.replay.baseline_policies:MaskOld",
     "oracle": "trimtab_lab.replay.oracle_policy:Oracle",
-    "langchain-trim": "trimtab_lab.replay.peers:LangChainTrim",
-    "langchain-clear": "trimtab_lab.replay.peers:LangChainClear",
-    "langchain-summarize": "trimtab_lab.replay.peers:LangChainSummarize",
-    "litellm-trim": "trimtab_lab.replay.peers:LiteLLMTrim",
-    "litellm-compress": "trimtab_lab.replay.peers:LiteLLMCompress",
-    "headroom": "trimtab_lab.replay.peers:Headroom",
 }
-"""Name → class; the peers need ``trimtab replay --setup-peers`` once."""
+"""Name → class."""
 
 DEFAULT = (
     "none", "trimtab", "keep-last-n", "drop-oldest-safe", "mask-old-observations", "oracle",
@@ -80,28 +72,20 @@ DEFAULT = (
 """What runs when no policy is named."""
 
 
-def names() -> list[str]:
-    """The names of all policies."""
-    return [*BUILT_IN, *(e.name for e in metadata.entry_points(group=GROUP))]
-
-
 def find(spec: str) -> Policy:
-    """``"mask-old-observations"``, or with a number: ``"keep-last-n:40"``.
+    """``"mask-old-observations"``, with a number ``"keep-last-n:40"``, or ``"module:Class"``.
 
     Raises InvalidSetting for an unknown name, or a number that the policy does not take.
     """
     name, _, argument = spec.partition(":")
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        made = getattr(import_module(module), attribute)
-    else:
-        entry_points = [e for e in metadata.entry_points(group=GROUP) if e.name == name]
-        if not entry_points:
-            raise InvalidSetting(f"no policy {name!r}; there are {', '.join(names())}")
-        made = entry_points[0].load()
+    if name not in BUILT_IN and not argument:
+        known = ", ".join(BUILT_IN)
+        raise InvalidSetting(f"no policy {name!r}; there are {known}, and MODULE:CLASS for yours")
+    made = load(BUILT_IN.get(name, spec))
     try:
-        policy: Policy = made(argument) if argument else made()
+        policy: Policy = made(argument) if argument and name in BUILT_IN else made()
     except (TypeError, ValueError) as error:
         raise InvalidSetting(f"policy {spec!r}: {error}") from None
-    policy.name = spec
+    if name in BUILT_IN:
+        policy.name = spec
     return policy

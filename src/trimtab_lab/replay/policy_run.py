@@ -120,7 +120,7 @@ def result(
         "native": recording.format,
         "model": recording.model,
         "tokens": index.tokens(index.turns[-1]) if index.turns else 0,
-        "policy": task.policy,
+        "policy": policy.name,
         "version": policy.version,
         "window": task.window,
         "columns": list(CallMetrics._fields),

@@ -334,6 +334,7 @@ def results(
     for number in range(count):
         index = RecordingIndex(story().renamed(id=f"story-{number}"))
         own = Own(change)
+        own.name = policy
         done = replay(index, own, WINDOW)
         found.append(result(index.recording, index, Task(policy, WINDOW), own, done))
     return found

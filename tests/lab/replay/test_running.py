@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import replay_policies
 from replay_story import MESSAGES, SAMPLE, WINDOW, long_story, recording, timeless, written
 
 import trimtab
 from trimtab.cli import main
-from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.errors import InvalidSetting
 from trimtab.logs.recording import Recording
 from trimtab.pricing import models
 from trimtab.pricing.prices import TABLES, of_model
@@ -28,8 +29,6 @@ from trimtab_lab.replay import (
     call_inspector,
     html_report,
     job_runner,
-    peers,
-    policies,
     report,
     summary,
     table,
@@ -128,101 +127,28 @@ def test_a_name_nobody_registered_is_refused_with_those_there_are():
         find("keep-last-n:x")
 
 
-class Third:
-    """Somebody else's policy: sends the user's words alone."""
-
-    name, version, format = "third", "9", ""
-
-    def start(self, index: RecordingIndex, window: int) -> Any:
-        return lambda body: PolicyOutput({**body, "messages": body["messages"][:1]})
-
-
-class Entry:
-    name = "third"
-
-    def load(self) -> Any:
-        return Third
-
-
-def test_a_policy_of_another_package_is_found_by_its_entry_point(monkeypatch):
-    known = {policies.GROUP: [Entry()]}
-    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: known.get(group, []))
-    assert "third" in policies.names()
-    done = replay(RecordingIndex(recording()), find("third"), WINDOW)
+def test_a_policy_of_another_package_is_named_by_module_and_class():
+    policy = find("replay_policies:Third")
+    assert policy.name == "third"
+    done = replay(RecordingIndex(recording()), policy, WINDOW)
     assert {row.tokens for row in done.rows} == {done.rows[0].tokens}
+    with pytest.raises(InvalidSetting, match=r"'nowhere\.py:Third' cannot be loaded"):
+        find("nowhere.py:Third")
 
 
-class Careless(Third):
-    """Empties the messages it is given instead of copies."""
-
-    def start(self, index: RecordingIndex, window: int) -> Any:
-        def step(body: dict[str, Any]) -> PolicyOutput:
-            for message in body["messages"]:
-                message["content"] = "-"
-            return PolicyOutput(body)
-
-        return step
+def test_a_policy_of_a_file_is_named_by_file_and_class():
+    assert find(f"{replay_policies.__file__}:Third").name == "third"
 
 
-def test_a_policy_that_changes_what_it_is_given_is_found_out(monkeypatch):
-    monkeypatch.setattr(Entry, "load", lambda self: Careless)
-    entries = {policies.GROUP: [Entry()]}
-    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: entries.get(group, []))
+def test_a_policy_that_changes_what_it_is_given_is_found_out():
     made = recording()
-    tasks = [Task("third", WINDOW), Task("none", WINDOW)]
+    tasks = [Task("replay_policies:Careless", WINDOW), Task("none", WINDOW)]
     careless, everything = run(made, tasks)
     failed = everything["columns"].index("failed")
     assert {row[failed] for row in careless["rows"]} == {1}
     assert careless["errors"] == {CHANGED: 25}
     assert {row[failed] for row in everything["rows"]} == {0}
     assert made.messages == long_story()
-
-
-# --- peers ------------------------------------------------------------------------------------
-
-ECHO = """
-import json, sys
-seen = []
-for line in sys.stdin:
-    seen += json.loads(line)["add"]
-    if len(seen) > 4:
-        answer = {"error": "too much"}
-    else:
-        answer = {"messages": [0, {"role": "user", "content": str(len(seen))}], "seconds": 0.5,
-                  "calls": [[7, 3]], "originals": {"h": "x"}}
-    print(json.dumps(answer), flush=True)
-"""
-
-
-def test_a_peer_is_asked_for_what_is_new_and_may_fail():
-    process = peers._Process([sys.executable, "-c", ECHO])
-    sent = process.step({"model": "m", "messages": MESSAGES[:1]})
-    assert sent.request == {
-        "model": "m",
-        "messages": [MESSAGES[0], {"role": "user", "content": "1"}],
-    }
-    assert (sent.seconds, sent.calls, sent.originals) == (0.5, [(7, 3)], {"h": "x"})
-    assert process.step({"messages": MESSAGES[:3]}).request["messages"][1]["content"] == "3"
-    with pytest.raises(RuntimeError, match="too much"):
-        process.step({"messages": MESSAGES[:7]})
-
-
-def test_a_peer_without_its_environment_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
-    with pytest.raises(MissingExtra, match="--setup-peers"):
-        find("litellm-trim")
-
-
-def test_environments_that_are_there_are_told_with_their_versions(monkeypatch, tmp_path):
-    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
-    for name, packages in peers.ENVIRONMENTS.items():
-        for number, package in enumerate(packages):
-            stem = package.replace("-", "_")
-            info = f"lib/python3.11/site-packages/{stem}-{number + 7}.1.dist-info"
-            (tmp_path / name / info).mkdir(parents=True)
-    told = list(peers.setup())
-    assert [line.partition(":")[0] for line in told] == list(peers.ENVIRONMENTS)
-    assert "langchain 7.1, langchain-core 8.1" in told[0]
 
 
 # --- engines ----------------------------------------------------------------------------------
@@ -258,14 +184,11 @@ def test_what_is_done_is_not_done_again_even_after_a_cut(tmp_path):
     assert len(job_runner.ResultFile(path).results) == 6
 
 
-def test_a_policy_that_wants_the_recording_converted_is_a_job_of_its_own(monkeypatch):
-    monkeypatch.setattr(Third, "format", "openai-chat")
-    entries = {policies.GROUP: [Entry()]}
-    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: entries.get(group, []))
+def test_a_policy_that_wants_the_recording_converted_is_a_job_of_its_own():
     told: list[tuple[int, int]] = []
     results = job_runner.replay(
-        SAMPLE, policies=["none", "third", "trimtab"], windows=[WINDOW], workers=1,
-        progress=lambda *p: told.append(p),
+        SAMPLE, policies=["none", "replay_policies:ThirdOfChat", "trimtab"], windows=[WINDOW],
+        workers=1, progress=lambda *p: told.append(p),
     )  # fmt: skip
     assert [done for done, _ in told] == [0, 25, 50, 100, 150]  # third first, then two at a time
     assert [result["policy"] for result in results] == ["none", "third", "trimtab"] * 2
@@ -283,7 +206,7 @@ def test_another_window_is_not_taken_for_the_one_that_is_done():
 CHANGED_CODE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from trimtab_lab.replay.policies import find
+from trimtab_lab.replay.policies import PolicyOutput, find
 print(find("trimtab").version)
 """
 
