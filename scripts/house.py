@@ -190,15 +190,15 @@ def edges(
 
 def folder(module: Module) -> str:
     """The folder that a file lies in; at the top, the file itself."""
-    return f"{module.path.rpartition('/')[0]}/" if "/" in module.path else module.path
+    above = module.path.rpartition("/")[0]
+    return f"{above}/" if above.removeprefix("trimtab_lab") else module.path
 
 
 def layer(module: Module) -> str:
     """The folder at the top of its package that a file lies in; at the top, the file itself."""
-    top, slash, rest = module.path.partition("/")
-    if in_lab(module.path):
-        return f"{top}/{rest.partition('/')[0]}/"
-    return f"{top}/" if slash else module.path
+    parts = module.path.split("/")
+    above = parts[: 2 if in_lab(module.path) else 1] if len(parts) > 1 else []
+    return module.path if above == parts or not above else f"{'/'.join(above)}/"
 
 
 def repeated_classes(known: Mapping[str, Module]) -> dict[str, list[str]]:
