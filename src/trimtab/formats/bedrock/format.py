@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trimtab.formats.bedrock.parts import PARTS
 from trimtab.formats.engine.base import (
     alone,
     any_call,
@@ -33,6 +34,7 @@ results_in_user = True
 places_system = True
 """Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
+table = PARTS
 goes_with = alone
 may_anchor = any_call
 head_keys = ("system", "toolConfig", "outputConfig")

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from trimtab import interruption
 from trimtab.errors import InvalidRequest
 from trimtab.formats.engine.compacted import IGNORED, without_compacted
+from trimtab.formats.engine.parts import PartTable
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import is_same
 from trimtab.jsontext.paths import Path
@@ -38,6 +39,8 @@ class Format(Protocol):
     """Whether the provider merges neighbouring messages of one role before it checks pairs."""
     content_key: str
     """The key of a message that holds its parts."""
+    table: PartTable
+    """Where the parts of its messages are."""
     head_keys: tuple[str, ...]
     """The keys beside the messages that ``read_head`` reads."""
     results_in_user: bool

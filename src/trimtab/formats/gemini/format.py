@@ -21,6 +21,7 @@ from trimtab.formats.engine.base import (
     text_or_none,
 )
 from trimtab.formats.engine.grouping import group_turns
+from trimtab.formats.gemini.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Kind, Message, Part
 from trimtab.transcript.transcript import Transcript
@@ -30,6 +31,7 @@ merges_roles = True
 results_in_user = True
 results_alone = True
 content_key = "parts"
+table = PARTS
 head_keys = (
     *("systemInstruction", "system_instruction", "tools"),
     *("generationConfig", "generation_config"),

@@ -22,6 +22,7 @@ from trimtab.formats.engine.base import (
 )
 from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.gemini.format import dialect
+from trimtab.formats.gemini_interactions.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Message, Part
 from trimtab.transcript.tokens import MESSAGE_TOKENS, SEALED_CHARS_PER_TOKEN
@@ -30,6 +31,7 @@ name = "gemini-interactions"
 merges_roles = True
 results_in_user = False
 content_key = "content"
+table = PARTS
 head_keys = ("system_instruction", "tools", "response_format", "input")
 goes_with = alone
 thoughts_stay = True

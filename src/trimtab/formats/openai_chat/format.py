@@ -26,6 +26,7 @@ from trimtab.formats.engine.base import text_message as text_message
 from trimtab.formats.engine.base import text_part as text_part
 from trimtab.formats.engine.grouping import group_turns, tool_state
 from trimtab.formats.openai_chat import dialects
+from trimtab.formats.openai_chat.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, PartKind
 from trimtab.transcript.tokens import SEALED_CHARS_PER_TOKEN
@@ -35,6 +36,7 @@ name = "openai-chat"
 merges_roles = False
 results_in_user = False
 content_key = "content"
+table = PARTS
 goes_with = alone
 
 _ROLES = {

@@ -12,6 +12,7 @@ from typing import Any
 from trimtab.formats.engine.base import compact, other_block, text_or_none
 from trimtab.formats.engine.grouping import join_linked
 from trimtab.formats.openai_responses.items import MARK, TYPES, output_item, read_message
+from trimtab.formats.openai_responses.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import MESSAGE_TOKENS
@@ -21,6 +22,7 @@ name = "openai-responses"
 merges_roles = False
 results_in_user = False
 content_key = "content"
+table = PARTS
 head_keys = ("instructions", "tools", "prompt", "text")
 
 __all__ = ["output_item", "read_message"]

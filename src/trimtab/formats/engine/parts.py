@@ -1,0 +1,204 @@
+"""Part tables: where a format writes the parts of a message, and one reader of them.
+
+A format's table (``<room>/parts.py``) has one row for each type of part: its kind, and where its
+id, name, payload, error and seal are.  Whoever needs the words of a format reads them from there.
+What no table gives (flaws, tokens, what an edit may target) stays in ``<room>/format.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
+from trimtab.transcript.model import PartKind, Spelling
+
+RowKind = PartKind | Literal["mark"]
+Speaker = Literal["system", "user", "assistant", "tool", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One type of part.  Paths are relative to the part; ``()`` as ``id``, ``name``, ``error`` or
+    ``seal``: it has none."""
+
+    kind: RowKind
+    id: Path = ()
+    """The id by which a call and its result are paired."""
+    name: Path = ()
+    payload: Path = ()
+    """Text, arguments, content of a result, source of a medium; ``()``: the part itself."""
+    spelling: Spelling = "json"
+    """Of a call's arguments: an object, its JSON as a string, or a free text."""
+    error: Path = ()
+    failed: tuple[Any, ...] = ()
+    """The values at ``error`` that mean failure; none listed: any that is true."""
+    seal: Path = ()
+    """The signature, or the encrypted content."""
+    named: str = ""
+    """The name of a part that has none in it."""
+    speaker: Literal["", "user", "assistant"] = ""
+    """Who alone can say it: the row fits no message of anybody else."""
+    when: tuple[Path, Any] | None = None
+    """(path, value) that the part must have for this row."""
+
+
+Rows = Mapping[str, PartRow | tuple[PartRow, ...]]
+"""Type (or key) of a part → its row, or variants of it, of which the first that fits is taken.
+``"*_result"``: every other type with this end; ``"*"``: all others."""
+_TEXT, _OTHER = PartRow("text"), PartRow("other")
+
+
+class NeutralPart(NamedTuple):
+    """One part of a message, by its row."""
+
+    kind: RowKind
+    path: Path
+    """Relative to the message; ``()`` if the message is the part."""
+    type: str
+    """The format's word for it, as it is spelled: the value of ``type``, or the key."""
+    row: PartRow
+    value: Any
+    """The part itself."""
+
+    @property
+    def id(self) -> str:
+        """The id that pairs a call and its result; "" if it has none."""
+        value = self._get(self.row.id)
+        return value if isinstance(value, str) else "" if value is None else paths.dump(value)
+
+    @property
+    def name(self) -> str:
+        """The tool's name; "" if it has none."""
+        return str(self._get(self.row.name) or self.row.named)
+
+    @property
+    def payload(self) -> Any:
+        """Its text, arguments, content or source; None if there is none."""
+        return self._get(self.row.payload) if self.row.payload else self.value
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is a result that reports an error."""
+        value = self._get(self.row.error)
+        return value in self.row.failed if self.row.failed else bool(value)
+
+    @property
+    def seal(self) -> Any:
+        """Its signature or encrypted content; None if there is none."""
+        return self._get(self.row.seal)
+
+    def path_of(self, place: Path) -> Path:
+        """A path of the row (``part.path_of(part.row.id)``) relative to the message."""
+        return (*self.path, *self._spelled(place))
+
+    def _get(self, place: Path) -> Any:
+        return value_at(self.value, self._spelled(place)) if place else None
+
+    def _spelled(self, place: Path) -> Path:
+        """The path with the part's own key as it is spelled: ``function_call``."""
+        own = place and self.type != place[0] == camel(self.type)
+        return (self.type, *place[1:]) if own else place
+
+
+@dataclass(frozen=True)
+class PartTable:
+    """One format's messages and parts."""
+
+    messages: str
+    """The key of the list of messages."""
+    roles: Mapping[Any, Speaker]
+    """The role of a message, or the type of an item that holds parts → who speaks."""
+    parts: Mapping[str, Rows | PartRow]
+    """Key of a message → the rows of the parts in its list, or the row of the one part there."""
+    by_key: bool = False
+    """Whether a part is known by the key that it has, instead of its ``type``."""
+    items: Rows = field(default_factory=dict)
+    """Messages that are one part by themselves."""
+    item_by: str = "type"
+    """The key that tells which of ``items`` a message is."""
+    mark: str = ""
+    """The key of a cache breakpoint; "" if the format has none."""
+
+    def item(self, message: Any) -> PartRow | None:
+        """The row of a message that is one part by itself; None if it is not."""
+        return row_of(self.items, message.get(self.item_by), message)
+
+    def speaker(self, message: Any) -> Speaker:
+        """Who speaks."""
+        if (row := self.item(message)) is not None:
+            return "tool" if row.kind == "result" else row.speaker or "other"
+        kind = message.get("type")
+        return self.roles.get(kind if kind in self.roles else message.get("role"), "other")
+
+    def read(self, message: Any) -> Iterator[NeutralPart]:
+        """The parts of one message, in order; one without a row is of kind "other"."""
+        if (row := self.item(message)) is not None:
+            yield NeutralPart(row.kind, (), message[self.item_by], row, message)
+            return
+        speaker = self.speaker(message)
+        for key, rows in self.parts.items():
+            value = message.get(key)
+            if isinstance(rows, PartRow):
+                if value:
+                    yield NeutralPart(rows.kind, (key,), key, rows, value)
+            elif isinstance(value, str):
+                if value:
+                    yield NeutralPart("text", (key,), "text", _TEXT, value)
+            elif isinstance(value, list):
+                for index, part in enumerate(value):
+                    type, row = self.part(rows, part, speaker)
+                    yield NeutralPart(row.kind, (key, index), type, row, part)
+
+    def part(self, rows: Rows, part: Any, speaker: Speaker = "other") -> tuple[str, PartRow]:
+        """The type and the row of one item of a list of parts."""
+        if not isinstance(part, dict):
+            return "", _OTHER
+        if self.by_key:
+            type = next((key for key in part if _is_part_key(rows, key, part[key])), "")
+        else:
+            type = part["type"] if isinstance(part.get("type"), str) else ""
+        row = row_of(rows, camel(type) if self.by_key else type, part, speaker) or _OTHER
+        if row.kind == "text" and not isinstance(value_at(part, row.payload), str):
+            row = _OTHER
+        return type, row
+
+
+def _is_part_key(rows: Rows, key: str, value: Any) -> bool:
+    return camel(key) in rows and isinstance(value, (str, dict))
+
+
+def camel(key: str) -> str:
+    """``function_call`` → ``functionCall``."""
+    first, *rest = key.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def row_of(rows: Rows, type: Any, part: Any, speaker: Speaker = "other") -> PartRow | None:
+    """The row of a type of part, as this speaker may have it."""
+    if not isinstance(type, str):
+        return None
+    found = rows.get(type)
+    if found is None:
+        ends = (key for key in rows if key[0] == "*" and type.endswith(key[1:]))
+        found = rows.get(next(ends, ""), ())
+    variants = found if isinstance(found, tuple) else (found,)
+    return next((row for row in variants if _fits(row, part, speaker)), None)
+
+
+def _fits(row: PartRow, part: Any, speaker: Speaker) -> bool:
+    if row.speaker and row.speaker != speaker != "other":
+        return False
+    return row.when is None or bool(value_at(part, row.when[0]) == row.when[1])
+
+
+def value_at(tree: Any, path: Path) -> Any:
+    """The value at a path; None if there is none."""
+    for step in path:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree

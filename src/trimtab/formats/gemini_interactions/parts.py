@@ -1,0 +1,39 @@
+"""Where Gemini Interactions has its parts: contents in steps by their ``type``, calls, results and
+thoughts as steps of their own.  (google-genai 3.4: ``Step``, ``Content``)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+
+CONTENT: dict[str, PartRow] = {
+    "text": PartRow("text", payload=("text",)),
+    "image": PartRow("media"),
+    "document": PartRow("media"),
+    "audio": PartRow("media"),
+    "video": PartRow("media"),
+}
+SERVER_TOOLS = (
+    *("code_execution", "file_search", "google_maps", "google_search", "mcp_server_tool"),
+    *("processing", "retrieval", "tool_search", "url_context"),
+)
+"""Tools that Google runs: one answer contains both their ``…_call`` and ``…_result`` steps."""
+_SERVER_CALL = PartRow("server-call", ("id",), payload=("arguments",), speaker="assistant")
+_SERVER_RESULT = PartRow("server-result", ("call_id",), payload=("result",), speaker="assistant")
+STEPS: Rows = {
+    "function_call": PartRow("call", ("id",), ("name",), ("arguments",), speaker="assistant"),
+    "function_result": PartRow(
+        "result", ("call_id",), ("name",), ("result",), error=("is_error",), failed=(True,)
+    ),
+    "thought": PartRow("reasoning", payload=("summary",), seal=("signature",), speaker="assistant"),
+    **{f"{tool}_call": _SERVER_CALL for tool in SERVER_TOOLS},
+    **{f"{tool}_result": _SERVER_RESULT for tool in SERVER_TOOLS},
+}
+
+PARTS = PartTable(
+    messages="input",
+    roles={"user": "user", "model": "assistant", "user_input": "user", "model_output": "assistant"},
+    parts={"content": CONTENT},
+    items={**STEPS, **{kind: replace(row, speaker="user") for kind, row in CONTENT.items()}},
+)

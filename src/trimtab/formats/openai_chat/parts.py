@@ -1,0 +1,55 @@
+"""Where Chat Completions has its parts: content with a ``type``, calls and reasoning beside it,
+results as messages, and the blocks of Anthropic that gateways accept."""
+
+from __future__ import annotations
+
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+
+_TEXT = PartRow("text", payload=("text",))
+_MEDIA = PartRow("media")
+CONTENT: Rows = {
+    "text": _TEXT,
+    "input_text": _TEXT,
+    "output_text": _TEXT,
+    "refusal": PartRow("text", payload=("refusal",)),
+    "image_url": PartRow("media", payload=("image_url",)),
+    "input_image": _MEDIA,
+    "image": _MEDIA,
+    "file": PartRow("media", payload=("file",)),
+    "document": _MEDIA,
+    "input_audio": PartRow("media", payload=("input_audio",)),
+    "tool_use": PartRow("call", ("id",), ("name",), ("input",)),
+    "tool_result": PartRow(
+        "result", ("tool_use_id",), payload=("content",), error=("is_error",), failed=(True,)
+    ),
+    "thinking": PartRow("reasoning", payload=("thinking",), seal=("signature",)),
+    "redacted_thinking": PartRow("reasoning", seal=("data",)),
+    "*_tool_use": PartRow("server-call", ("id",), ("name",), ("input",)),
+    "*_tool_result": PartRow("server-result", ("tool_use_id",), payload=("content",)),
+}
+CALLS: Rows = {
+    "custom": PartRow("call", ("id",), ("custom", "name"), ("custom", "input"), "string"),
+    "*": PartRow("call", ("id",), ("function", "name"), ("function", "arguments"), "json-string"),
+}
+
+PARTS = PartTable(
+    messages="messages",
+    roles={"system": "system", "developer": "system", "user": "user", "assistant": "assistant"},
+    parts={
+        "content": CONTENT,
+        "reasoning_content": PartRow("reasoning"),
+        "reasoning": PartRow("reasoning"),
+        "reasoning_details": PartRow("reasoning"),
+        "tool_calls": CALLS,
+        "function_call": PartRow("call", (), ("name",), ("arguments",), "json-string"),
+    },
+    items={
+        "tool": PartRow(
+            "result", ("tool_call_id",), ("name",), ("content",),
+            error=("status",), failed=("error",),  # as LangChain keeps it
+        ),
+        "function": PartRow("result", (), ("name",), ("content",)),
+    },
+    item_by="role",
+    mark="cache_control",
+)  # fmt: skip

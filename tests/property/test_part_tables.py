@@ -1,0 +1,112 @@
+"""Part tables say what the hand-written readers say: each call, result, text and thought of a
+message, at its path, under its id and name, for generated histories and for the recorded ones."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import bedrock_histories
+import gemini_histories
+import histories
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from records import FORMATS as RECORDED
+from records import folder, records
+from responses_histories import mutated
+
+import trimtab
+from trimtab.conversion import convert
+from trimtab.formats import FORMATS
+from trimtab.transcript.model import Part
+
+KINDS = ("call", "result", "text", "reasoning", "media", "server-call", "server-result")
+
+
+def by_hand(name: str, message: Any) -> list[Any]:
+    """(kind, path, id, path of the id, tool) of each part that the format's reader finds."""
+    return [
+        _plain(part.kind, part.path, part.id if part.id_path else "", part.id_path, part.tool)
+        for part in FORMATS[name].read_message(message).parts
+        if part.kind in KINDS and not _stands_in(part, message)
+    ]
+
+
+def _stands_in(part: Part, message: Any) -> bool:
+    """Whether the reader put this part where a message has none, to name the flaw."""
+    alone = len(part.path) == 1 and part.kind == "text"
+    return part.flaw == "no-content" or (alone and not _text(message.get(part.path[0])))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def by_table(name: str, message: Any) -> list[Any]:
+    """The same by the format's table."""
+    return [
+        _plain(part.kind, part.path, part.id, part.path_of(part.row.id), part.name)
+        for part in FORMATS[name].table.read(message)
+        if part.kind in KINDS
+    ]
+
+
+def _plain(kind: str, path: Any, id: str, id_path: Any, tool: str) -> Any:
+    if kind not in ("call", "result"):
+        return kind, path
+    return kind, path, id, id_path if id else (), tool
+
+
+def assert_same(name: str, messages: Any) -> None:
+    """Every message reads alike both ways."""
+    for message in messages if isinstance(messages, list) else ():
+        assert by_table(name, message) == by_hand(name, message), message
+
+
+def messages_of(request: Any, name: str) -> Any:
+    """The list of messages."""
+    table = FORMATS[name].table
+    return request if isinstance(request, list) else request.get(table.messages)
+
+
+@given(histories.histories())
+def test_a_history_reads_alike(drawn):
+    request, name = drawn
+    assert_same(name, messages_of(request, name))
+
+
+@given(histories.legal(), st.sampled_from(sorted(FORMATS)))
+def test_a_converted_history_reads_alike(drawn, to):
+    request, name = drawn
+    try:
+        there = convert(request, to, format=name).request
+    except trimtab.TrimtabError:
+        return
+    assert_same(to, messages_of(there, to))
+
+
+@given(st.integers(0, 10_000))
+def test_items_of_responses_read_alike(seed):
+    assert_same("openai-responses", mutated(random.Random(seed)))
+
+
+@given(gemini_histories.histories())
+def test_contents_of_gemini_read_alike(drawn):
+    assert_same("gemini", messages_of(drawn[0], "gemini"))
+
+
+@given(bedrock_histories.histories())
+def test_messages_of_bedrock_read_alike(request):
+    assert_same("bedrock", messages_of(request, "bedrock"))
+
+
+@pytest.mark.data
+def test_the_recordings_read_alike():
+    if folder() is None:
+        pytest.skip("no transcripts")
+    found = 0
+    for _, record in records(*RECORDED):
+        assert_same(record["format"], record["messages"])
+        found += len(record["messages"])
+    assert found > 10_000
