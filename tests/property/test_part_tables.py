@@ -62,6 +62,7 @@ def assert_same(name: str, messages: Any) -> None:
     """Every message reads alike both ways."""
     for message in messages if isinstance(messages, list) else ():
         assert by_table(name, message) == by_hand(name, message), message
+        assert FORMATS[name].table.speaker(message) == FORMATS[name].read_message(message).role
 
 
 def messages_of(request: Any, name: str) -> Any:

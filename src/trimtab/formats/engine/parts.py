@@ -130,8 +130,9 @@ class PartTable:
         """Who speaks."""
         if (row := self.item(message)) is not None:
             return "tool" if row.kind == "result" else row.speaker or "other"
-        kind = message.get("type")
-        return self.roles.get(kind if kind in self.roles else message.get("role"), "other")
+        type = message.get("type")
+        role = type if type and type in self.roles else message.get("role")
+        return self.roles.get(role, "other")
 
     def read(self, message: Any) -> Iterator[NeutralPart]:
         """The parts of one message, in order; one without a row is of kind "other"."""
@@ -141,16 +142,20 @@ class PartTable:
         speaker = self.speaker(message)
         for key, rows in self.parts.items():
             value = message.get(key)
-            if isinstance(rows, PartRow):
-                if value:
-                    yield NeutralPart(rows.kind, (key,), key, rows, value)
-            elif isinstance(value, str):
-                if value:
-                    yield NeutralPart("text", (key,), "text", _TEXT, value)
-            elif isinstance(value, list):
-                for index, part in enumerate(value):
-                    type, row = self.part(rows, part, speaker)
-                    yield NeutralPart(row.kind, (key, index), type, row, part)
+            if not isinstance(rows, PartRow):
+                yield from self.read_content(rows, value, (key,), speaker)
+            elif value:
+                yield NeutralPart(rows.kind, (key,), key, rows, value)
+
+    def read_content(
+        self, rows: Rows, content: Any, path: Path, speaker: Speaker = "other"
+    ) -> Iterator[NeutralPart]:
+        """The parts of a text or of a list: of a message's content, or of a result's."""
+        if isinstance(content, str) and content:
+            yield NeutralPart("text", path, "text", _TEXT, content)
+        for index, part in enumerate(content if isinstance(content, list) else ()):
+            type, row = self.part(rows, part, speaker)
+            yield NeutralPart(row.kind, (*path, index), type, row, part)
 
     def part(self, rows: Rows, part: Any, speaker: Speaker = "other") -> tuple[str, PartRow]:
         """The type and the row of one item of a list of parts."""
