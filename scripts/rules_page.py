@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trimtab.formats import FORMATS
+from trimtab.formats.engine.rule import Rule, RuleTable
 from trimtab.formats.openai_chat.dialects import DIALECTS
-from trimtab.formats.repair.base import Rule, RuleTable
-from trimtab.formats.rules import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -116,8 +116,9 @@ def page() -> str:
     """The whole page."""
     names = ", ".join(f"`{name}`" for name in DIALECTS)
     parts = [INTRO.format(dialects=names)]
-    for format, table in TABLES.items():
-        parts += [f"## {TITLES[format]}\n", *_limits(table), *_rows(table)]
+    for format, title in TITLES.items():
+        table = FORMATS[format].rules
+        parts += [f"## {title}\n", *_limits(table), *_rows(table)]
     return "\n".join((*parts, *_coverage()))
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from trimtab.formats import FORMATS
-from trimtab.formats.rules import TABLES
 from trimtab.transcript.model import Facts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +21,7 @@ sys.path.append(str(ROOT / "scripts"))
 import rules_page  # noqa: E402
 
 ENTRIES = rules_page.entries()
-ROWS = [(format, row) for format, table in TABLES.items() for row in table.rows]
+ROWS = [(format, row) for format in FORMATS for row in FORMATS[format].rules.rows]
 
 
 def test_the_page_is_what_the_tables_say() -> None:
@@ -35,12 +34,12 @@ def test_every_catalogue_entry_maps_to_a_row_or_a_reason() -> None:
     for entry in ENTRIES:
         led_to = (bool(entry.rules), bool(entry.limit), bool(entry.why_not))
         assert sum(led_to) == 1, entry
-        rows = {row.name: row for row in TABLES[entry.format].rows}
+        rows = {row.name: row for row in FORMATS[entry.format].rules.rows}
         for rule in entry.rules:
             assert rule in rows, entry
             assert any(rows[rule].sure in ("certain", "refused") for rule in entry.rules), entry
         if entry.limit:
-            table = TABLES[entry.format]
+            table = FORMATS[entry.format].rules
             assert entry.limit in {*table.limits, *(cap.limit for cap in table.dialect_limits)}, (
                 entry
             )
@@ -54,7 +53,7 @@ def test_a_row_that_answers_for_a_provider_concerns_that_provider() -> None:
     chat = [e for e in ENTRIES if e.format == "openai-chat" and e.provider in dialects]
     assert len(chat) >= 20
     for entry in chat:
-        rows = {row.name: row for row in TABLES["openai-chat"].rows}
+        rows = {row.name: row for row in FORMATS["openai-chat"].rules.rows}
         if entry.rules:
             facts = Facts(dialect=dialects[entry.provider])
             concerned = [rows[rule].is_refused_by(facts) for rule in entry.rules]

@@ -17,6 +17,7 @@ from settings_words import as_keywords
 import trimtab
 import trimtab.formats.rules
 import trimtab.reducers
+from trimtab.formats import FORMATS
 
 
 class Broken(RuntimeError):
@@ -131,7 +132,7 @@ def test_law_10_a_counter_that_returns_nonsense_breaks_nothing(nonsense: Any, fo
 
 def rule_parts(format: str) -> list[str]:
     """Names of everything in a format's table that is called."""
-    table = trimtab.formats.rules.TABLES[format]
+    table = FORMATS[format].rules
     rows = [f"repair {row.name}" for row in table.rows]
     return [*rows, *(f"scan {number}" for number in range(len(table.scans)))]
 
@@ -143,7 +144,7 @@ def rule_parts(format: str) -> list[str]:
 def test_law_10_a_rule_that_raises_never_breaks_a_request(
     format: str, part: str, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = trimtab.formats.rules.TABLES[format]
+    table = FORMATS[format].rules
     kind, name = part.split(" ")
     if kind == "repair":
         rows = tuple(
@@ -153,7 +154,7 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
     else:
         scans = [fails if str(number) == name else scan for number, scan in enumerate(table.scans)]
         broken = replace(table, scans=tuple(scans))
-    monkeypatch.setitem(trimtab.formats.rules.TABLES, format, broken)
+    monkeypatch.setitem(FORMATS, format, replace(FORMATS[format], rules=broken))
     request = long_request(format)
     if damage:
         step = wire.Step("model", "", "", [wire.Call("bash", {}, "string", "x")], damage)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from soak.story import SIX
-from trimtab.formats import rules
+from trimtab.formats import FORMATS, rules
 from trimtab.formats.anthropic import rules as anthropic
 from trimtab.formats.bedrock import content_rules as bedrock_content
+from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.gemini import turn_rules as gemini_turns
 from trimtab.formats.repair import content, pairing
-from trimtab.formats.repair.base import Finding, Repair
 from trimtab.jsontext.paths import Delete, Insert, Path, Set
 from trimtab.planning import edits, operations, plan_state, reasoning_signatures
 from trimtab.transcript.transcript import Transcript
@@ -42,6 +42,10 @@ class Fault(NamedTuple):
 # --- how faults are planted -----------------------------------------------------------------------
 
 
+def _changed(patch: pytest.MonkeyPatch, format: str, **fields: Any) -> None:
+    patch.setitem(FORMATS, format, replace(FORMATS[format], **fields))
+
+
 def silent(*names: str) -> Plant:
     """The scans never report these rules, neither at the entrance nor at the exit."""
 
@@ -51,9 +55,9 @@ def silent(*names: str) -> Plant:
                 found for found in scan(transcript, open_tail) if found.rule not in names
             ]
 
-        table = rules.TABLES[format]
+        table = FORMATS[format].rules
         scans = tuple(deaf(scan) for scan in table.scans)
-        patch.setitem(rules.TABLES, format, replace(table, scans=scans))
+        _changed(patch, format, rules=replace(table, scans=scans))
 
     return plant
 
@@ -70,12 +74,12 @@ def repairing(names: tuple[str, ...], change: Change) -> Plant:
                 transcript, list(make_repairs(transcript, tree, found))
             )
 
-        table = rules.TABLES[format]
+        table = FORMATS[format].rules
         rows = tuple(
             replace(row, make_repairs=other(row.make_repairs)) if row.name in names else row
             for row in table.rows
         )
-        patch.setitem(rules.TABLES, format, replace(table, rows=rows))
+        _changed(patch, format, rules=replace(table, rows=rows))
 
     return plant
 
@@ -183,7 +187,7 @@ def _one_mark_more(patch: pytest.MonkeyPatch, format: str) -> None:
 
 
 def _nothing_binds(patch: pytest.MonkeyPatch, format: str) -> None:
-    patch.setattr(rules, "binds_reasoning", lambda name, facts: False)
+    _changed(patch, format, binds_reasoning=lambda facts: False)
 
 
 def _any_thought_may_go(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -192,9 +196,7 @@ def _any_thought_may_go(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _thoughts_go_alone(patch: pytest.MonkeyPatch, format: str) -> None:
     """Reasoning goes, the ids that demand it stay."""
-    from trimtab.formats.openai_responses import format as openai_responses
-
-    patch.setattr(openai_responses, "goes_with", lambda transcript, place: ())
+    _changed(patch, format, dependent_paths=lambda transcript, place: ())
 
 
 def _always_begins(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -203,8 +205,8 @@ def _always_begins(patch: pytest.MonkeyPatch, format: str) -> None:
     def scan(transcript: Any, open_tail: bool) -> Iterator[Finding]:
         yield Finding("first_not_user", (*transcript.base, 0), "made up")
 
-    table = rules.TABLES[format]
-    patch.setitem(rules.TABLES, format, replace(table, scans=(*table.scans, scan)))
+    table = FORMATS[format].rules
+    _changed(patch, format, rules=replace(table, scans=(*table.scans, scan)))
 
 
 def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -217,8 +219,8 @@ def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
                 path = pairing.path_of_part(transcript, spot)
                 yield Finding("orphan_result", path, "made up", spot)
 
-    table = rules.TABLES[format]
-    patch.setitem(rules.TABLES, format, replace(table, scans=(*table.scans, scan)))
+    table = FORMATS[format].rules
+    _changed(patch, format, rules=replace(table, scans=(*table.scans, scan)))
 
 
 def _fresh_ids(patch: pytest.MonkeyPatch, format: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.formats.detect import FORMATS, find
-from trimtab.formats.engine.base import Format, read
+from trimtab.formats.engine.base import Format
+from trimtab.formats.engine.reading import read
 
 __all__ = ["FORMATS", "Format", "find", "read"]

@@ -12,19 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from trimtab.errors import InvalidRequest, InvalidSetting, expect, expect_text
-from trimtab.formats import misnamed
-from trimtab.formats.anthropic import format as anthropic
-from trimtab.formats.bedrock import format as bedrock
+from trimtab.formats import (
+    anthropic,
+    bedrock,
+    gemini,
+    gemini_interactions,
+    misnamed,
+    openai_chat,
+    openai_responses,
+)
 from trimtab.formats.engine.base import Format
-from trimtab.formats.gemini import format as gemini
-from trimtab.formats.gemini_interactions import format as gemini_interactions
 from trimtab.formats.no_request import no_shape, no_type
 from trimtab.formats.openai_chat import dialects
-from trimtab.formats.openai_chat import format as openai_chat
-from trimtab.formats.openai_responses import format as openai_responses
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
 
@@ -44,14 +46,12 @@ Headers = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
 
 
 FORMATS: dict[str, Format] = {
-    module.name: module
-    for module in (
-        *(gemini_interactions, openai_responses, bedrock, anthropic, gemini, openai_chat),
-    )
+    room.FORMAT.name: room.FORMAT
+    for room in (gemini_interactions, openai_responses, bedrock, anthropic, gemini, openai_chat)
 }
 """Formats by name, in the order of detection: the more distinctive shape first."""
 
-CHAT = openai_chat.name
+CHAT = openai_chat.FORMAT.name
 """The one format with dialects."""
 
 
@@ -75,13 +75,13 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
         raise InvalidRequest("as gemini no message has parts: name another format, or correct it")
     if not dialect:
         return FORMATS[base], "given"
-    if base == anthropic.name and dialect in dialects.VERSIONS:
-        return _spoken(base, dialect), "given"
+    if base == anthropic.FORMAT.name and dialect in dialects.VERSIONS:
+        return _spoken(FORMATS[base], dialect), "given"
     if base != CHAT or dialect not in dialects.DIALECTS:
         raise InvalidSetting(
             f"no dialect {dialect!r} of {base}; {CHAT} has {', '.join(dialects.DIALECTS)}"
         )
-    return _spoken(base, dialect), "given"
+    return _spoken(FORMATS[base], dialect), "given"
 
 
 def _name_the_other(tree: Any, name: str, base: str) -> None:
@@ -113,10 +113,11 @@ def _unexpected_types() -> Iterator[None]:
 
 
 @cache
-def _spoken(base: str, dialect: str) -> Format:
+def _spoken(format: Format, dialect: str) -> Format:
     """One object for each dialect, so that messages cached by format are found again."""
-    wrapper = dialects.DialectFormat if base == CHAT else dialects.VersionFormat
-    return cast(Format, wrapper(FORMATS[base], dialect))
+    if format.name == CHAT:
+        return dialects.in_dialect(format, dialect)
+    return dialects.in_version(format, dialect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ def _may_begin(planner: Planner, number: int) -> bool:
     if number == 0:
         return True
     before = planner.transcript.messages[number - 1].role
-    placed = getattr(planner.transcript.format, "places_system", False)
+    placed = planner.transcript.format.places_system
     return before == "assistant" or (before == "system" and not placed)
 
 

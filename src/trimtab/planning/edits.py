@@ -115,7 +115,7 @@ def note_host(
     message with results must not have text.  ``dropped``: numbers of dropped groups, which are
     skipped when looking for the message."""
     before = _user_before(transcript, groups, dropped)
-    alone = getattr(transcript.format, "results_alone", False)
+    alone = transcript.format.results_alone
     return None if before is None or (alone and transcript.messages[before].results) else before
 
 
@@ -171,7 +171,7 @@ def between_systems(
 
 def follows_placed_system(transcript: Transcript, number: int) -> bool:
     """Whether a system message that has to precede the model stands right before a message."""
-    placed = getattr(transcript.format, "places_system", False) and number > 0
+    placed = transcript.format.places_system and number > 0
     return placed and transcript.messages[number - 1].role == "system"
 
 

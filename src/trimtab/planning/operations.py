@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.formats.engine.base import alone
+from trimtab.formats.engine.base import no_dependents
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Ops, Path, PathOp, Set
 from trimtab.planning import runs
@@ -82,10 +82,7 @@ def _replace(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     elif block.spelling == "part":
         where = transcript.item(place)
         mark = transcript.format.mark_of(paths.get(tree, where))
-        part_at = getattr(transcript.format, "text_part_at", None)
-        value = transcript.format.text_part(edit.text, marked=mark)
-        if part_at is not None:  # where not every place takes a text part
-            value = part_at(where, edit.text)
+        value = transcript.format.text_instead(where, edit.text, marked=mark)
     if len(edit.targets) == 1:
         return Applied(edit, (where,), (Set(where, value),))
     others = [transcript.item(transcript.refs[ref]) for ref in edit.targets[1:]]
@@ -113,7 +110,7 @@ def _remove(transcript: Transcript, edit: Edit, emptied: Mapping[int, str]) -> A
     where = transcript.item(place)
     if emptied.get(place.message) == edit.targets[0]:
         return Applied(edit, (where,), (Set(where, transcript.format.text_part(EMPTIED)),))
-    also = transcript.format.goes_with(transcript, place)
+    also = transcript.format.dependent_paths(transcript, place)
     return Applied(edit, (where, *also), (Delete(where), *(Delete(path) for path in also)))
 
 
@@ -245,7 +242,7 @@ def _closed(transcript: Transcript, tree: Any, closing: Closing, text: str) -> A
 
 def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
     """Paths of what remains after these groups and refers to a block removed with them."""
-    if transcript.format.goes_with is alone:
+    if transcript.format.dependent_paths is no_dependents:
         return []
     depth = len(transcript.base) + 1
     dropped = {item[:depth] for group in groups for item in group.items}
@@ -253,7 +250,7 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
         path
         for group in groups
         for place in group.places
-        for path in transcript.format.goes_with(transcript, place)
+        for path in transcript.format.dependent_paths(transcript, place)
         if path[:depth] not in dropped
     ]
     return list(dict.fromkeys(paths))

@@ -1,6 +1,6 @@
 """Handles reasoning whose signature covers everything before it and that an edit invalidates.
 
-``rules`` knows which models bind reasoning, and how the API is asked to drop it.
+The format knows which models bind reasoning, and how the API is asked to drop it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from trimtab.formats import rules
 from trimtab.formats.rules import Repair
 from trimtab.jsontext.paths import Path
 from trimtab.planning.edits import note_host
@@ -29,8 +28,8 @@ def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None
 
     ``thinking``: "drop" or "drop_block"; ``repairs``: those that change the request this time.
     """
-    facts, format = plan.transcript.facts, plan.transcript.format.name
-    if rules.binds_reasoning(format, facts) and not _asks(facts, thinking):
+    facts, format = plan.transcript.facts, plan.transcript.format
+    if format.binds_reasoning(facts) and not _asks(facts, thinking):
         spots = _positions(plan, repairs)
         if spots:
             plan.unbind(min(spots))
@@ -77,12 +76,12 @@ def with_option(
     ``changed``: whether the request is sent otherwise than it came, by these edits or a repair.
     """
     applied = operations(transcript, tree, edits)
-    format, facts = transcript.format.name, transcript.facts
-    if not (changed and _asks(facts, thinking) and rules.binds_reasoning(format, facts)):
+    format, facts = transcript.format, transcript.facts
+    if not (changed and _asks(facts, thinking) and format.binds_reasoning(facts)):
         return applied
     if not any(block.kind == "reasoning" for m in transcript.messages for block in m.blocks):
         return applied
-    ops = rules.drop_block_ops(format, tree)
+    ops = format.drop_block_ops(tree)
     if ops:
         why = "asks the API to drop thinking that an edit unbound"
         edit = Edit("insert", (), "", DROP_BLOCK, why)

@@ -109,7 +109,7 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
     if len(results) != 1:
         return None
     number, result = results[0]
-    types = getattr(transcript.format, "ANSWERED_IN_TEXT", ())
+    types = transcript.format.text_results
     if types and messages[number].type not in types:
         return None
     path = result.path
@@ -158,7 +158,7 @@ def beside_words(transcript: Transcript, run: Run) -> bool:
 def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
     """Messages with only thoughts that stay before the anchor, for formats in which thoughts can
     only be removed with their whole step."""
-    if not getattr(transcript.format, "thoughts_stay", False):
+    if not transcript.format.thoughts_stay:
         return []
     group = transcript.groups[transcript.table.of_message[anchor.call.message]]
     before = range(group.first, anchor.call.message)
@@ -191,7 +191,7 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
     thoughts = tuple(index for index, block in blocks if block.kind == "reasoning")
     calls_join = run.opening is not None and anchored  # the call that stays is now of its turn
     wanted = calls_join or not rules.may_drop_reasoning(transcript, group.last)
-    if transcript.facts.dialect not in rules.WANT_REASONING:
+    if transcript.facts.dialect not in transcript.format.reasoners:
         return Closing(group.last)
     if anchored and not thoughts:
         return None

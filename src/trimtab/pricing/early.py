@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.formats import rules
 from trimtab.planning.dead_weight import DeadBlock, SentTokens, dead_blocks
 from trimtab.planning.planner import Planner
 from trimtab.pricing.economics import EditBatch, extra_cost, requests_left
@@ -46,7 +45,7 @@ def _first(planner: Planner) -> int:
     """The first message that may be edited: where reasoning is bound to the messages before it,
     that of the last reasoning block, as reasoning is never dead weight; else 0."""
     transcript = planner.transcript
-    if not rules.binds_reasoning(transcript.format.name, transcript.facts):
+    if not transcript.format.binds_reasoning(transcript.facts):
         return 0
     thoughts = (p.message for p in transcript.places() if p.block.kind == "reasoning")
     return max(thoughts, default=0)

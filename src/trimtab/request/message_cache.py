@@ -13,7 +13,7 @@ from typing import Any
 from trimtab import formats
 from trimtab.formats import Format
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.base import ConversationReader, SharedMessageReader
+from trimtab.formats.engine.reading import ConversationReader, SharedMessageReader
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.token_sizes import TokenSizes

@@ -1,9 +1,8 @@
 """The laws that every format keeps, as tests to inherit.
 
     class TestMyFormat(FormatLaws):
-        format = my_format                  # a module or object with the methods of Format
+        format = FORMAT                     # a trimtab.formats.Format: its functions and its rules
         examples = [request, …]             # acceptable requests, the richer the better
-        table = MY_TABLE                    # its rules; None: those we have under its name
 
 pytest is needed only to run them.
 """
@@ -15,9 +14,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from trimtab.formats.engine.base import Format, compact, read
-from trimtab.formats.repair.base import RuleTable, violations
-from trimtab.formats.rules import TABLES
+from trimtab.formats.engine.base import Format, compact
+from trimtab.formats.engine.reading import read
+from trimtab.formats.repair.base import violations
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Path
 from trimtab.planning.operations import operations
@@ -34,7 +33,6 @@ class FormatLaws:
 
     format: ClassVar[Any]
     examples: ClassVar[Sequence[Any]]
-    table: ClassVar[RuleTable | None] = None
     unknown_key: ClassVar[str] = "x_unknown_key"
     """A key that no message of this format has; None where unknown keys are refused."""
 
@@ -176,8 +174,7 @@ class FormatLaws:
         return read(tree, format)
 
     def _broken(self, tree: Any) -> tuple[Any, ...]:
-        table = self.table or TABLES[self.format.name]
-        return violations(table, self._read(tree), False)
+        return violations(self.format.rules, self._read(tree), False)
 
     def _messages(self, tree: Any) -> list[Any]:
         messages: list[Any] = paths.get(tree, self.format.base(tree))

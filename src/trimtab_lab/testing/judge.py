@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trimtab.formats import find, read, rules
+from trimtab.formats import FORMATS, find, read, rules
 from trimtab.formats.openai_chat import dialects
 from trimtab.formats.rules import Violation
 from trimtab.jsontext import paths
@@ -53,7 +53,7 @@ class Verdict:
 
 def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record: Record) -> Verdict:
     """Judge one request; write sizes, violations and dropped thinking into ``record``."""
-    limits = rules.TABLES[api.format].limits if api.format in rules.TABLES else {}
+    limits = FORMATS[api.format].rules.limits if api.format in FORMATS else {}
     most = config.request_bytes or limits.get("request_bytes")
     if most and record.body_bytes > most:
         return Verdict("request_bytes", {"bytes": record.body_bytes, "limit": most})
@@ -133,7 +133,7 @@ def _broken_rule(
     same = [v for v in violations if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
     parts = [part for v in same if (part := _part(transcript, v.path)) is not None]
     ids = list(dict.fromkeys(part.id for part in parts if part.id))
-    rows = rules.TABLES[format].rows
+    rows = FORMATS[format].rules.rows
     says = next((row.error_text for row in rows if row.name == first.rule), first.message)
     facts = where(transcript, first.path, format)
     number = re.search(r"\d+", first.message)
@@ -270,7 +270,7 @@ def _thinking(
 ) -> RefusalFacts:
     # What stood before a compaction is gone, and thinking that was kept behind it stays valid.
     binds = config.bind_thinking and transcript.compaction is None
-    binds = binds and rules.binds_reasoning(api.format, transcript.facts)
+    binds = binds and transcript.format.binds_reasoning(transcript.facts)
     broken = signed_reasoning.check(api, transcript, chain, config.secret, binds=binds)
     if api.drops_unbound(tree):
         moved = [item for item in broken if item.kind == "thinking_binding"]

@@ -34,7 +34,7 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab import CannotFit
-from trimtab.formats.rules import TABLES
+from trimtab.formats import FORMATS
 
 CLAUDE, CLAUDE_46, CLAUDE_55, NOVA, KIMI, LLAMA, MISTRAL, DEEPSEEK = MODELS
 ASK, ANSWER = user(text("read a.py")), model(text("It is a parser."))
@@ -112,7 +112,7 @@ def test_a_minimal_request_breaks_exactly_its_rule_and_repair_repairs_it(
     untouched = copy.deepcopy(request_)
     found = doubtful.found(request_)
     assert {violation.rule for violation in found} == {rule}
-    says = next(row.error_text for row in TABLES["bedrock"].rows if row.name == rule)
+    says = next(row.error_text for row in FORMATS["bedrock"].rules.rows if row.name == rule)
     assert all(says in violation.message for violation in found)
     assert refused(request_) or rule in UNQUOTED
     repaired = doubtful.repaired(request_)
@@ -126,7 +126,7 @@ def test_a_minimal_request_breaks_exactly_its_rule_and_repair_repairs_it(
 
 
 def test_every_row_of_the_table_is_provoked() -> None:
-    rows = [row.name for row in TABLES["bedrock"].rows]
+    rows = [row.name for row in FORMATS["bedrock"].rules.rows]
     elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/formats has those of all formats
     elsewhere |= {"mark_order", "nested_mark"}
     elsewhere |= {row for row in rows if row.startswith("system_")}

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import trimtab
 from trimtab import CannotFit, formats
-from trimtab.formats.rules import TABLES
+from trimtab.formats import FORMATS
 from trimtab.jsontext import paths
 
-TABLE = TABLES["openai-chat"]
+TABLE = FORMATS["openai-chat"].rules
 SYSTEM = {"role": "system", "content": "Be brief."}
 ASK, ANSWER, CALLED, ANSWERED = user(), said(), calls(call()), result()
 PAIR = (ASK, CALLED, ANSWERED)

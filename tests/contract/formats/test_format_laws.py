@@ -5,6 +5,7 @@ Knows one rich, acceptable request a format.  The laws are in trimtab_lab.testin
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -204,16 +205,6 @@ def test_every_format_is_held_to_the_laws_and_spoken_by_the_provider():
 # --- the laws can fail -----------------------------------------------------------------------
 
 
-class _Wrong:
-    """Chat, read or written wrongly in one respect."""
-
-    def __init__(self, **wrong: Any) -> None:
-        self._wrong = wrong
-
-    def __getattr__(self, name: str) -> Any:
-        return self._wrong.get(name, getattr(FORMATS["openai-chat"], name))
-
-
 def _lost_results(parts: Any, text: str) -> list[Any]:
     return []
 
@@ -236,8 +227,6 @@ def _no_results(transcript: Any) -> Any:
 
 def _elsewhere(message: Any) -> Any:
     """Blocks whose path leads nowhere."""
-    from dataclasses import replace
-
     read = FORMATS["openai-chat"].read_message(message)
     moved = tuple(replace(block, path=("nowhere",)) for block in read.blocks)
     return replace(read, blocks=moved)
@@ -255,7 +244,7 @@ WRONG = [
 @pytest.mark.parametrize(("law", "wrong"), WRONG, ids=[law for law, _ in WRONG])
 def test_a_format_that_breaks_a_law_is_found_out(law, wrong):
     class Laws(FormatLaws):
-        format: ClassVar[Any] = _Wrong(**wrong)
+        format: ClassVar[Any] = replace(FORMATS["openai-chat"], **wrong)
         examples: ClassVar[Any] = [chat()]
 
     with pytest.raises((AssertionError, LookupError)):

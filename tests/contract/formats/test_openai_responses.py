@@ -33,6 +33,7 @@ from responses_histories import mutated
 import trimtab
 import trimtab.formats.rules
 from trimtab import CannotFit
+from trimtab.formats import FORMATS
 from trimtab.formats.rules import Repair
 from trimtab.jsontext.paths import Delete
 
@@ -426,13 +427,14 @@ def test_an_item_that_has_no_id_loses_none_when_another_under_its_reasoning_does
 
 def test_a_repair_that_fails_half_way_leaves_nothing_behind(monkeypatch: Any) -> None:
     body = {"model": "gpt-5.1", "input": [user(), call("c1"), user()]}
-    table = trimtab.formats.rules.TABLES["openai-responses"]
+    format = FORMATS["openai-responses"]
 
     def lost(transcript: Any, tree: Any, found: Any) -> Any:
         yield Repair(found[0].path, "this place does not exist", (Delete(("input", 99)),))
 
-    rows = tuple(replace(row, make_repairs=lost) for row in table.rows)
-    monkeypatch.setitem(trimtab.formats.rules.TABLES, "openai-responses", replace(table, rows=rows))
+    rows = tuple(replace(row, make_repairs=lost) for row in format.rules.rows)
+    broken = replace(format, rules=replace(format.rules, rows=rows))
+    monkeypatch.setitem(FORMATS, "openai-responses", broken)
     done = trimtab.fit(body, window=100_000)
     assert "LookupError" in done.report.warnings[0]
     assert done.request == body

@@ -21,9 +21,8 @@ from typing import Any
 import pytest
 
 import trimtab
-from trimtab import InvalidSetting
+from trimtab import InvalidSetting, formats
 from trimtab.errors import MissingExtra
-from trimtab.formats.rules import TABLES
 from trimtab_lab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider, styles
 from trimtab_lab.testing.http_apis.refusals import _table, error_response, style_for
 
@@ -345,10 +344,10 @@ def test_half_a_pair_is_refused_in_the_words_of_the_provider(format, stream):
         assert provider.requests[-1].violations
 
 
-@pytest.mark.parametrize("format", TABLES)
+@pytest.mark.parametrize("format", formats.FORMATS)
 def test_every_rule_that_is_refused_has_a_refusal(format):
     facts = {"message": "words of the rule"}
-    for row in TABLES[format].rows:
+    for row in formats.FORMATS[format].rules.rows:
         if row.sure in ("certain", "refused"):
             made = error_response(style_for(None, format), format, f"rule:{row.name}", facts)
             assert 400 <= made.status < 500

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import trimtab
-from trimtab.formats.rules import TABLES
+from trimtab.formats import FORMATS
 
 CLAUDE = "claude-opus-5"
 OLD_CLAUDE = "claude-sonnet-4-20250514"
@@ -578,7 +578,7 @@ def test_what_lies_beside_a_certain_rule_passes_untouched(request_: Any, format:
     assert trimtab.fit(request_, window=10**9, format=format).request is request_
 
 
-@pytest.mark.parametrize("format", TABLES)
+@pytest.mark.parametrize("format", FORMATS)
 def test_each_certain_row_has_a_neighbour(format: str) -> None:
-    certain = {row.name for row in TABLES[format].rows if row.sure == "certain"}
+    certain = {row.name for row in FORMATS[format].rules.rows if row.sure == "certain"}
     assert certain - NEIGHBOURS[format].keys() == set()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from trimtab.formats.rules import TABLES
+from trimtab.formats import FORMATS
 
 CHAT, RESPONSES, CLAUDE = "openai-chat", "openai-responses", "anthropic"
 BEDROCK, GEMINI, STEPS = "bedrock", "gemini", "gemini-interactions"
@@ -150,16 +150,16 @@ KINDS = {
 
 def have(kind: Kind) -> set[str]:
     rows = set(kind.rows.split())
-    return {f for f, table in TABLES.items() if rows & {row.name for row in table.rows}}
+    return {f for f, format in FORMATS.items() if rows & {row.name for row in format.rules.rows}}
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_format_has_a_row_of_the_kind_or_a_reason(name: str) -> None:
     kind = KINDS[name]
-    assert have(kind) | kind.lacking.keys() == TABLES.keys()
+    assert have(kind) | kind.lacking.keys() == FORMATS.keys()
     assert have(kind) & kind.lacking.keys() == set()
 
 
 def test_each_row_is_of_a_kind() -> None:
     known = {row for kind in KINDS.values() for row in kind.rows.split()}
-    assert known == {row.name for table in TABLES.values() for row in table.rows}
+    assert known == {row.name for format in FORMATS.values() for row in format.rules.rows}

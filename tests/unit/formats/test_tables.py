@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from trimtab import formats
-from trimtab.formats import rules
+from trimtab.formats import FORMATS, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FOLDER = Path(rules.__file__).parent
@@ -22,7 +22,7 @@ NODES = [
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
 ]
 CALLS = [node for node in NODES if isinstance(node, ast.Call)]
-ROWS = {row.name for table in rules.TABLES.values() for row in table.rows}
+ROWS = {row.name for format in FORMATS.values() for row in format.rules.rows}
 
 
 def named(call: ast.Call) -> str:
@@ -50,7 +50,7 @@ def test_each_row_is_named_by_a_scan_and_not_by_itself_alone() -> None:
 
 
 def test_a_table_without_what_the_row_of_ids_needs_says_so() -> None:
-    table = rules.TABLES["anthropic"]
+    table = FORMATS["anthropic"].rules
     for rows in (table.rows[1:], [row for row in table.rows if row.name != "orphan_result"]):
         with pytest.raises(ValueError, match="unreadable_text must be the first row"):
             with_id_case(replace(table, rows=tuple(rows)))

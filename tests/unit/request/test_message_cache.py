@@ -33,12 +33,12 @@ from trimtab import formats
 from trimtab.errors import InvalidRequest
 from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.base import ConversationReader
+from trimtab.formats.engine.reading import ConversationReader
 from trimtab.formats.repair.base import find_all
 from trimtab.planning.lines import lines_of
 from trimtab.planning.redundancy import CallHistory, FailedInputs, Redundancy
 from trimtab.request.message_cache import MessageCache
-from trimtab.transcript.model import Group
+from trimtab.transcript.model import Group, Message
 from trimtab.transcript.tool_calls import CallReader
 from trimtab.transcript.transcript import Prefix, Transcript
 
@@ -259,16 +259,21 @@ def test_a_change_in_place_is_noticed_in_every_message_of_a_long_history(last: i
     assert again[last:] == after[last:], "what is as it was is the same view"
 
 
-def test_a_reader_whose_reading_failed_reads_on_as_if_nothing_had_been(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_whose_reading_failed_reads_on_as_if_nothing_had_been() -> None:
     request = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    format, reader = formats.find(request, "openai-chat")[0], ConversationReader()
+    chat, reader, broken = formats.find(request, "openai-chat")[0], ConversationReader(), False
+
+    def read_message(message: Any) -> Message:
+        if broken:
+            raise TypeError
+        return chat.read_message(message)
+
+    format = replace(chat, read_message=read_message)
     first = reader.read(format, request[:1])
-    monkeypatch.setattr(format, "read_message", None)
+    broken = True
     with pytest.raises(TypeError):
         reader.read(format, request)
-    monkeypatch.undo()
+    broken = False
     assert reader.read(format, request[:1]) == first
     longer = reader.read(format, request)
     assert longer[:1] == first
@@ -366,7 +371,7 @@ def test_items_in_any_order_are_grouped_and_judged_as_a_whole_when_they_come_one
             assert list(map(group_facts, part.groups)) == list(map(group_facts, alone.groups)), (
                 seed, end,
             )  # fmt: skip
-            table = rules.TABLES[part.format.name]
+            table = part.format.rules
             assert find_all(table, part, open_tail) == find_all(table, alone, open_tail), (
                 seed,
                 end,
@@ -505,9 +510,9 @@ def test_what_a_known_beginning_and_a_new_end_break_together_is_found(
 def test_a_rule_that_raises_is_named_in_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     body = five_formats.session("anthropic", steps=5, lines=1)
     session = trimtab.Session(window=10**6, reserve=0)
-    assert not session.fit({**body, "messages": body["messages"][:-2]}).report.warnings
-    table = rules.TABLES["anthropic"]
-    monkeypatch.setitem(rules.TABLES, "anthropic", replace(table, scans=(*table.scans, _raising)))
+    format = FORMATS["anthropic"]
+    table = replace(format.rules, scans=(*format.rules.scans, _raising))
+    monkeypatch.setitem(FORMATS, "anthropic", replace(format, rules=table))
     for _ in range(2):
         warnings = session.fit(body).report.warnings
         assert any("ValueError: a fault" in warning for warning in warnings)

@@ -18,7 +18,7 @@ from flow_driver import played
 from refused_requests import CUT, FAULTS, Fault, model, user
 
 import trimtab
-from trimtab.formats.rules import TABLES
+from trimtab.formats import FORMATS
 from trimtab.retry.flow import MAX_FORM_SENDS, MAX_SIZE_SENDS, Accepted, Refused, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusal_repairs import _ELSE, ROWS
@@ -278,8 +278,8 @@ OTHER_WORDS = {
 """Words of rows whose ``error_text`` is no provider's."""
 ROWS_TO_REACH = [
     (format, row)
-    for format, table in TABLES.items()
-    for row in table.rows
+    for format in FORMATS
+    for row in FORMATS[format].rules.rows
     if row.sure == "refused" or (row.sure == "certain" and (row.dialects or row.except_for))
     if row.name != "string_too_long"  # a size: results are cut
 ]

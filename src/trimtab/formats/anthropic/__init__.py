@@ -1,1 +1,30 @@
 """Anthropic Messages: how it is read, what it refuses, how that is repaired."""
+
+from trimtab.formats.anthropic import format, parts, rules
+from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
+from trimtab.formats.engine.grouping import group_turns
+from trimtab.formats.repair.id_case import with_id_case
+
+FORMAT = Format(
+    "anthropic",
+    detect=format.detect,
+    head_keys=format.HEAD_KEYS,
+    read_head=format.read_head,
+    read_facts=format.read_facts,
+    read_message=format.read_message,
+    groups=group_turns,
+    table=parts.PARTS,
+    text_part=text_part,
+    text_message=text_message,
+    mark_of=mark_of,
+    results_in_user=True,
+    result_parts=format.result_parts,
+    call_alone=format.call_alone,
+    answered=format.answered,
+    merges_roles=True,
+    places_system=True,
+    rules=with_id_case(rules.TABLE),
+    shape=rules.SHAPE,
+    binds_reasoning=rules.binds_thinking,
+    drop_block_ops=rules.drop_block_ops,
+)

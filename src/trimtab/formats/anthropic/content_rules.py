@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Scan, reports
+from trimtab.formats.engine.rule import Finding, Repair, Scan, reports
 from trimtab.formats.repair.content import scan_flaws
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set

@@ -7,36 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab.formats.anthropic.parts import PARTS
 from trimtab.formats.engine.base import (
-    alone,
-    any_call,
     breakpoint_facts,
     compact,
     in_result,
     linking_ids,
+    mark_of,
     media_block,
     other_block,
     text_or_none,
+    text_part,
 )
-from trimtab.formats.engine.base import mark_of as mark_of
-from trimtab.formats.engine.base import results_message as results_message
-from trimtab.formats.engine.base import text_message as text_message
-from trimtab.formats.engine.base import text_part as text_part
 from trimtab.formats.engine.grouping import group_turns, tool_state
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, PartKind
 from trimtab.transcript.transcript import Transcript
-
-name = "anthropic"
-merges_roles = True
-results_in_user = True
-places_system = True
-"""Whether a system message among the others has to follow the user and to precede the model."""
-content_key = "content"
-table = PARTS
-goes_with = alone
-may_anchor = any_call
 
 _ROLES = {"system": "system", "user": "user", "assistant": "assistant"}
 _PARTS = {
@@ -44,7 +29,7 @@ _PARTS = {
     *("mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload", "browser_state"),
     *("tool_reference", "tool_addition", "tool_removal", "tool_search_tool_result"),
 }
-head_keys = ("system", "tools")
+HEAD_KEYS = ("system", "tools")
 _MISPLACED = {
     "tool_use": ("user", "system"),
     "tool_result": ("assistant", "system"),
@@ -90,11 +75,6 @@ def detect(tree: Any) -> str | None:
     return None
 
 
-def base(tree: Any) -> Path:
-    """``("messages",)``, or ``()`` for a bare list of messages."""
-    return () if isinstance(tree, list) else ("messages",)
-
-
 def read_head(tree: Any) -> tuple[Block, ...]:
     """The system prompt (one block for each text) and the tool definitions."""
     if not isinstance(tree, dict):
@@ -132,7 +112,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     thinking = tree.get("thinking")
     marked = [
         (key, index)
-        for key in head_keys
+        for key in HEAD_KEYS
         for index, part in enumerate(_as_list(tree.get(key)))
         if mark_of(part) is not None
     ]

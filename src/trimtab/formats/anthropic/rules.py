@@ -21,8 +21,8 @@ from trimtab.formats.anthropic.content_rules import (
     scan_sampling,
     shorten_marks,
 )
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, Shape
 from trimtab.formats.repair import system_order
-from trimtab.formats.repair.base import Finding, Repair, Rule, RuleTable
 from trimtab.formats.repair.content import (
     append_user_message,
     insert_first_user,
@@ -501,4 +501,15 @@ TABLE = RuleTable(
     ),
     may_drop_reasoning=is_earlier_turn,
     limits={"request_bytes": 32 * 1024 * 1024, "images": 100},
+)
+
+SHAPE = Shape(
+    "the API's answers, recorded in public repositories in August 2026",
+    ("user", "assistant", "system"),
+    'messages: Unexpected role "{value}". Allowed roles are "user" or "assistant"',
+    "{place}: Field required",
+    "{place}: Input should be a valid array",
+    dotted=True,
+    required=("max_tokens",),
+    whole=("model", "anthropic_version"),
 )

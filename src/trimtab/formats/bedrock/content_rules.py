@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, reports
+from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.formats.repair.content import PLACEHOLDER
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set

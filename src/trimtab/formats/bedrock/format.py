@@ -11,33 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab.formats.bedrock.parts import PARTS
 from trimtab.formats.engine.base import (
-    alone,
-    any_call,
     breakpoint_facts,
     compact,
     linking_ids,
     media_block,
     other_block,
 )
-from trimtab.formats.engine.grouping import group_turns
 from trimtab.jsontext.paths import Path
-from trimtab.transcript.model import Block, Facts, Group, Message, Part
-from trimtab.transcript.transcript import Transcript
+from trimtab.transcript.model import Block, Facts, Message, Part
 
-name = "bedrock"
-merges_roles = True
-"""Pairs are checked as if neighbouring messages of one role were merged, because the first repair
-merges them."""
-results_in_user = True
-places_system = True
-"""Whether a system message among the others has to follow the user and to precede the model."""
-content_key = "content"
-table = PARTS
-goes_with = alone
-may_anchor = any_call
-head_keys = ("system", "toolConfig", "outputConfig")
+HEAD_KEYS = ("system", "toolConfig", "outputConfig")
 
 ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -93,11 +77,6 @@ def detect(tree: Any) -> str | None:
                 if own_key:
                     return f"a message has a {own_key} block without a type"
     return None
-
-
-def base(tree: Any) -> Path:
-    """``("messages",)``, or ``()`` for a bare list of messages."""
-    return () if isinstance(tree, list) else ("messages",)
 
 
 # --- outside the messages --------------------------------------------------------------------
@@ -393,11 +372,6 @@ def _read_reasoning(part: Any, path: Path) -> tuple[list[Block], Part]:
     return [block], Part("reasoning", path)
 
 
-def groups(transcript: Transcript) -> tuple[Group, ...]:
-    """Assistant messages up to and including the results that answer them."""
-    return group_turns(transcript)
-
-
 # --- written back ----------------------------------------------------------------------------
 
 
@@ -418,11 +392,6 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
         {"toolResult": {"toolUseId": call.id, "content": [text_part(text)], "status": "error"}}
         for call in calls
     ]
-
-
-def results_message(parts: list[Any]) -> Any:
-    """A user message that holds these results."""
-    return {"role": "user", "content": parts}
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:

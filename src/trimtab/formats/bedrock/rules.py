@@ -30,8 +30,8 @@ from trimtab.formats.bedrock.content_rules import (
     shorten_marks,
 )
 from trimtab.formats.bedrock.format import APART, ID, TOOL_NAME
+from trimtab.formats.engine.rule import Finding, Rule, RuleTable, Shape
 from trimtab.formats.repair import alternation, system_order
-from trimtab.formats.repair.base import Finding, Rule, RuleTable
 from trimtab.formats.repair.content import (
     append_user_message,
     insert_first_user,
@@ -433,3 +433,14 @@ TABLE = RuleTable(
     limits={"images": 20},
 )
 """``images``: "too many images and documents: 21 + 0 > 20" (cline issue #1844)."""
+
+SHAPE = Shape(
+    "botocore 1.44.8 service model",
+    ("user", "assistant", "system"),
+    "Value '{value}' at '{place}' failed to satisfy constraint: Member must satisfy enum value "
+    "set: [user, assistant, system]",
+    "Parameter validation failed: Missing required parameter: {place}",
+    "Parameter validation failed: Invalid type for parameter {place}, value is {value}, valid "
+    "types: <class 'list'>, <class 'tuple'>",
+    texts=False,
+)

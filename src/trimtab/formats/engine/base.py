@@ -1,310 +1,163 @@
-"""The interface of a request format, and the code that formats share.
-
-The shared code reads a request into a transcript and caches its messages.
-"""
+"""What a format is, and the code that formats share to read and write parts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import marshal
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from operator import is_
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from trimtab import interruption
-from trimtab.errors import InvalidRequest
-from trimtab.formats.engine.compacted import IGNORED, without_compacted
 from trimtab.formats.engine.parts import PartTable
+from trimtab.formats.engine.rule import RuleTable, Shape
 from trimtab.jsontext import paths
-from trimtab.jsontext.parsing import is_same
-from trimtab.jsontext.paths import Path
-from trimtab.jsontext.unreadable import unreadable_paths
+from trimtab.jsontext.paths import Path, PathOp
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS
 from trimtab.transcript.transcript import Transcript
 
 Tree = Any
 
-MESSAGE_LISTS = ("messages", "input", "contents")
-"""The keys under which the formats keep a request's messages."""
+
+class MakeTextPart(Protocol):
+    """Makes a text part; ``marked`` is a cache breakpoint to carry."""
+
+    def __call__(self, text: str, *, marked: Any = None) -> Tree: ...
 
 
-class Format(Protocol):
-    """One request format.  All methods are pure; trees are never changed."""
+class MakeTextMessage(Protocol):
+    """Makes a whole message of one text; ``marked`` is a cache breakpoint to carry."""
 
-    name: str
-    merges_roles: bool
-    """Whether the provider merges neighbouring messages of one role before it checks pairs."""
-    content_key: str
-    """The key of a message that holds its parts."""
-    table: PartTable
-    """Where the parts of its messages are."""
-    head_keys: tuple[str, ...]
-    """The keys beside the messages that ``read_head`` reads."""
-    results_in_user: bool
-    """Whether tool results are parts of a user message (else they are messages of their own)."""
-
-    def detect(self, tree: Tree) -> str | None:
-        """Why this tree is of this format, or None."""
-        ...
-
-    def base(self, tree: Tree) -> Path:
-        """The path of the list of messages: ``("messages",)``, or ``()`` for a bare list."""
-        ...
-
-    def read_head(self, tree: Tree) -> tuple[Block, ...]:
-        """Blocks for system text, tool definitions and everything else outside the messages."""
-        ...
-
-    def read_facts(self, tree: Tree, model: str | None) -> Facts:
-        """Model, output limit, thinking mode, declared tools."""
-        ...
-
-    def read_message(self, message: Tree) -> Message:
-        """One message as blocks and parts."""
-        ...
-
-    def groups(self, transcript: Transcript) -> tuple[Group, ...]:
-        """The groups of the messages, in order."""
-        ...
-
-    def text_part(self, text: str, *, marked: Any = None) -> Tree:
-        """A text part; ``marked`` is a cache breakpoint to carry."""
-        ...
-
-    def text_message(self, role: str, text: str, *, marked: Any = None) -> Tree:
-        """A whole message of one text."""
-        ...
-
-    def result_parts(self, calls: Sequence[Part], text: str) -> list[Tree]:
-        """Results with ``text`` for these calls: parts of a user message, or whole messages; which,
-        ``results_in_user`` says."""
-        ...
-
-    def results_message(self, parts: list[Tree]) -> Tree:
-        """A message that holds result parts (only where results are parts of a user message)."""
-        ...
-
-    def may_anchor(self, message: Message, part: Part) -> bool:
-        """Whether this call can be kept alone in its message, with a result that we write."""
-        ...
-
-    def call_alone(self, message: Tree, call: Tree, words: str) -> list[Tree]:
-        """The model's message with nothing left but ``words`` and this one call.
-
-        A list, since some formats write the two as separate items.
-        """
-        ...
-
-    def answered(self, result: Tree, text: str, *, marked: Any = None) -> Tree:
-        """The result (a part, or a message where results are messages) with ``text`` as its
-        content; ``marked`` is a cache breakpoint to carry."""
-        ...
-
-    def goes_with(self, transcript: Transcript, place: Place) -> tuple[Path, ...]:
-        """Paths to delete together with this block, such as an id that refers to it."""
-        ...
-
-    def mark_of(self, part: Tree) -> Any:
-        """The cache breakpoint that this part carries, or None."""
-        ...
+    def __call__(self, role: str, text: str, *, marked: Any = None) -> Tree: ...
 
 
-def read_one(format: Format, message: Tree) -> Message:
-    """Read one message, with the paths of texts that no provider can read.
+class MakeAnswered(Protocol):
+    """Makes of a result (a part, or a message where results are messages) one whose content is
+    ``text``; ``marked`` is a cache breakpoint to carry."""
 
-    Raises InvalidRequest where it nests too deep.
-    """
-    interruption.check()
-    unreadable = unreadable_paths(message)  # first: it raises where containers nest too deep
-    view = format.read_message(message)
-    return replace(view, unreadable=unreadable) if unreadable else view
-
-
-class MessageReader:
-    """Reads the head and the messages of a request.  This base class caches nothing."""
-
-    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
-        """The head's blocks."""
-        return format.read_head(tree)
-
-    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """Read all messages."""
-        return tuple(read_one(format, message) for message in messages)
-
-
-class SharedMessageReader(MessageReader):
-    """Reads variants of one tree, which nobody changes meanwhile: an object that was read before,
-    at any index, is not read again.
-
-    Starts with the messages of ``tree``, which was read as the transcript ``read``.
-    ``by_content``: messages of an earlier request, by their content.  ``made``: the messages that
-    ``tree`` does not have, by their content, for the reader of the next request.
-    """
-
-    def __init__(
-        self, tree: Tree, read: Transcript, by_content: Mapping[bytes, Message] | None = None
-    ) -> None:
-        self._by_content, self.made = by_content or {}, dict[bytes, Message]()
-        messages = paths.get(tree, read.base) if read.messages else []
-        self._tree, self._head = tree, read.head
-        self._read = {
-            id(message): (message, view)
-            for message, view in zip(messages, read.messages, strict=True)
-            if view.type != IGNORED  # ignored only as long as the compaction is there
-        }
-
-    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
-        """The head's blocks; read again only if one of its keys holds another object."""
-        if type(tree) is type(self._tree) is dict:
-            keys = format.head_keys
-            if all(tree.get(key) is self._tree.get(key) for key in keys):
-                return self._head
-        return format.read_head(tree)
-
-    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """All messages; only objects not seen before are read."""
-        read_messages = []
-        for message in messages:
-            known = self._read.get(id(message))
-            if known is None:
-                known = self._read[id(message)] = (message, self._read_new(format, message))
-            read_messages.append(known[1])
-        return tuple(read_messages)
-
-    def _read_new(self, format: Format, message: Tree) -> Message:
-        try:
-            content = marshal.dumps(message, 2)  # 3 and 4 may write equal values differently
-        except ValueError:
-            return read_one(format, message)
-        view = self._by_content.get(content) or read_one(format, message)
-        self.made[content] = view
-        return view
-
-
-class ConversationReader(MessageReader):
-    """Reads the requests of one conversation: an unchanged message is not read again.
-
-    A message is looked up by its index and compared with a private copy, as a caller may have
-    changed its object in place.  A message that is a new object must also have the same types and
-    key order (``1`` is not ``True``).
-    """
-
-    def __init__(self) -> None:
-        self.private = False
-        """Whether the tree that is read next is ours alone, so that its messages need no copy."""
-        self._format: Format | None = None
-        self._objects: list[Tree] = []
-        self._copies: list[Tree] = []
-        self._views: tuple[Message, ...] = ()
-        self._head: tuple[Tree, tuple[Block, ...]] | None = None
-
-    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
-        """The head's blocks; read again only when one of its keys has changed."""
-        self._for(format)
-        source = {key: tree.get(key) for key in format.head_keys} if type(tree) is dict else {}
-        if self._head is None or not is_same(self._head[0], source):
-            self._head = (_copy(source), format.read_head(tree))
-        return self._head[1]
-
-    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """All messages; only new or changed ones are read."""
-        self._for(format)
-        known = self._unchanged(messages)
-        if known == len(messages) == len(self._views):
-            return self._views
-        views, copies = list(self._views[:known]), self._copies[:known]
-        for index in range(known, len(messages)):
-            message = messages[index]
-            if index < len(self._copies) and self._is(index, message):
-                views.append(self._views[index])
-            else:
-                views.append(read_one(format, message))
-            copies.append(message if self.private else _copy(message))
-        self._objects, self._copies, self._views = list(messages), copies, tuple(views)
-        return self._views
-
-    def _unchanged(self, messages: list[Tree]) -> int:
-        """How many of the first messages are the objects read before, with unchanged content."""
-        same = map(is_, self._objects, messages)
-        shared = min(len(self._objects), len(messages))
-        first = next((index for index, is_it in enumerate(same) if not is_it), shared)
-        return first if self._copies[:first] == messages[:first] else 0
-
-    def _is(self, index: int, message: Tree) -> bool:
-        """Whether ``message`` equals the one read before at ``index``."""
-        copy = self._copies[index]
-        if self._objects[index] is message:
-            return bool(copy is message or copy == message)
-        return is_same(copy, message)
-
-    def _for(self, format: Format) -> None:
-        """Clear the cache if ``format`` is not the one it was read with."""
-        if self._format is not format:
-            self._format, self._objects, self._copies, self._views = format, [], [], ()
-            self._head = None
-
-
-def _copy(tree: Tree) -> Tree:
-    """A copy whose containers are new and whose leaves are shared."""
-    if isinstance(tree, dict):
-        return {key: _copy(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_copy(value) for value in tree]
-    return tree
-
-
-def read(
-    tree: Tree, format: Format, *, model: str | None = None, reader: MessageReader | None = None
-) -> Transcript:
-    """The transcript of a parsed request.
-
-    Raises InvalidRequest where a value has a type that no provider takes there.
-    """
-    try:
-        return _read(tree, format, model, reader or MessageReader())
-    except (TypeError, AttributeError, KeyError, IndexError) as error:
-        raise InvalidRequest(
-            f"this cannot be read as {format.name}: a value has an unexpected type ({error}); "
-            "send it as it is, or correct it"
-        ) from error
-
-
-def _read(tree: Tree, format: Format, model: str | None, reader: MessageReader) -> Transcript:
-    base, facts = format.base(tree), format.read_facts(tree, model)
-    messages = tree if not base else tree.get(base[0])
-    if messages is None and not facts.server_state:
-        key = ".".join(str(step) for step in base)
-        raise InvalidRequest(
-            f"as {format.name} this has no {key}: name another format, or correct it"
-        )
-    if not isinstance(messages, list):  # one text, or nothing, instead of a list of messages
-        head, unreadable = format.read_head(tree), unreadable_paths(tree)
-        return Transcript(format, base, head, (), facts, unreadable_head=unreadable)
-    beside = {key: value for key, value in tree.items() if key != base[0]} if base else {}
-    head = reader.read_head(format, tree)
-    views, compaction = without_compacted(reader.read(format, messages))
-    return Transcript(
-        format=format,
-        base=base,
-        head=head,
-        messages=views,
-        facts=facts,
-        unreadable_head=unreadable_paths(beside),
-        compaction=compaction,
-    )
-
-
-def alone(transcript: Transcript, place: Place) -> tuple[Path, ...]:
-    """``goes_with`` of formats in which nothing refers to a block."""
-    return ()
+    def __call__(self, result: Tree, text: str, *, marked: Any = None) -> Tree: ...
 
 
 def any_call(message: Message, part: Part) -> bool:
     """``may_anchor`` of formats in which the client runs every call."""
     return True
+
+
+def no_dependents(transcript: Transcript, place: Place) -> tuple[Path, ...]:
+    """``dependent_paths`` of formats in which nothing refers to a block."""
+    return ()
+
+
+def no_mark(part: Tree) -> Any:
+    """``mark_of`` of formats without cache breakpoints."""
+    return None
+
+
+def never(facts: Facts) -> bool:
+    """``binds_reasoning`` of formats whose reasoning is signed for itself, or not at all."""
+    return False
+
+
+def no_option(tree: Tree) -> tuple[PathOp, ...]:
+    """``drop_block_ops`` of formats without such an option."""
+    return ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Format:
+    """One request format: how it is read, written and recognised, and what its provider refuses.
+
+    Each format's folder builds its own in ``__init__.py``.  All functions are pure; trees are never
+    changed.
+    """
+
+    name: str
+
+    # --- how it is read ---
+
+    detect: Callable[[Tree], str | None]
+    """Why this tree is of this format, or None."""
+    read_head: Callable[[Tree], tuple[Block, ...]]
+    """Blocks for system text, tool definitions and everything else outside the messages."""
+    read_facts: Callable[[Tree, str | None], Facts]
+    """Model (the second argument, if the caller named one), output limit, thinking mode, declared
+    tools."""
+    read_message: Callable[[Tree], Message]
+    """One message as blocks and parts."""
+    groups: Callable[[Transcript], tuple[Group, ...]]
+    """The groups of the messages, in order."""
+    table: PartTable
+    """Where the parts of its messages are."""
+
+    # --- how it is written ---
+
+    text_part: MakeTextPart
+    text_message: MakeTextMessage
+    result_parts: Callable[[Sequence[Part], str], list[Tree]]
+    """Results with a text for these calls: parts of a user message, or whole messages; which,
+    ``results_in_user`` says."""
+    call_alone: Callable[[Tree, Tree, str], list[Tree]]
+    """(the model's message, one of its calls, words) → the message with nothing left but the words
+    and this call.  A list, since some formats write the two as separate items."""
+    answered: MakeAnswered
+
+    # --- what its provider refuses ---
+
+    rules: RuleTable
+    shape: Shape
+
+    # --- where it differs from the others ---
+
+    messages_key: str = "messages"
+    """The key of a body that holds its messages."""
+    content_key: str = "content"
+    """The key of a message that holds its parts."""
+    head_keys: tuple[str, ...] = ()
+    """The keys beside the messages that ``read_head`` reads."""
+    merges_roles: bool = False
+    """Whether the provider merges neighbouring messages of one role before it checks pairs."""
+    results_in_user: bool = False
+    """Whether tool results are parts of a user message (else they are messages of their own)."""
+    results_alone: bool = False
+    """Whether a message with results must not have text."""
+    places_system: bool = False
+    """Whether a system message among the others has to follow the user and to precede the model."""
+    thoughts_stay: bool = False
+    """Whether thoughts go with their whole step or not at all."""
+    reasoners: frozenset[str] = frozenset()
+    """Dialects that require the reasoning of messages with calls to be sent back."""
+    may_anchor: Callable[[Message, Part], bool] = any_call
+    """Whether this call can be kept alone in its message, with a result that we write."""
+    text_results: tuple[str, ...] = ()
+    """Types of the messages that may be the result of such a call; () for all."""
+    text_at: Callable[[Path, str], Tree] | None = None
+    """The value that holds a text at a path, where not every place takes a text part."""
+    dependent_paths: Callable[[Transcript, Place], tuple[Path, ...]] = no_dependents
+    """Paths to delete together with this block, such as an id that refers to it."""
+    mark_of: Callable[[Tree], Any] = no_mark
+    """The cache breakpoint that this part carries, or None."""
+    binds_reasoning: Callable[[Facts], bool] = never
+    """Whether the request's model refuses reasoning after anything before it has changed."""
+    drop_block_ops: Callable[[Tree], tuple[PathOp, ...]] = no_option
+    """Operations that ask the API to drop reasoning which no longer fits what precedes it."""
+
+    def base(self, tree: Tree) -> Path:
+        """The path of the list of messages: ``("messages",)``, or ``()`` for a bare list."""
+        return () if isinstance(tree, list) else (self.messages_key,)
+
+    def results_message(self, parts: list[Tree]) -> Tree:
+        """A user message that holds result parts; only where ``results_in_user``."""
+        return {"role": "user", self.content_key: parts}
+
+    def text_instead(self, path: Path, text: str, *, marked: Any = None) -> Tree:
+        """The value that takes the place of the part at ``path`` and holds ``text``."""
+        if self.text_at is not None:
+            return self.text_at(path, text)
+        return self.text_part(text, marked=marked)
+
+
+MESSAGE_LISTS = ("messages", "input", "contents")
+"""The keys under which the formats keep a request's messages."""
 
 
 # --- shared by the formats -------------------------------------------------------------------
@@ -366,11 +219,6 @@ def text_part(text: str, *, marked: Any = None) -> Any:
 def text_message(role: str, text: str, *, marked: Any = None) -> Any:
     """A message of one text; with a breakpoint its content is a list of one part."""
     return {"role": role, "content": [text_part(text, marked=marked)] if marked else text}
-
-
-def results_message(parts: list[Any]) -> Any:
-    """A user message that holds these ``tool_result`` parts."""
-    return {"role": "user", "content": parts}
 
 
 def mark_of(part: Any) -> Any:

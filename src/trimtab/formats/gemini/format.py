@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.formats.engine.base import (
-    alone,
-    any_call,
     compact,
     linking_ids,
     media_block,
@@ -21,23 +19,14 @@ from trimtab.formats.engine.base import (
     text_or_none,
 )
 from trimtab.formats.engine.grouping import group_turns
-from trimtab.formats.gemini.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Kind, Message, Part
 from trimtab.transcript.transcript import Transcript
 
-name = "gemini"
-merges_roles = True
-results_in_user = True
-results_alone = True
-content_key = "parts"
-table = PARTS
-head_keys = (
+HEAD_KEYS = (
     *("systemInstruction", "system_instruction", "tools"),
     *("generationConfig", "generation_config"),
 )
-goes_with = alone
-may_anchor = any_call
 
 _ROLES = {"user": "user", "function": "user", None: "user", "model": "assistant"}
 _BESIDE = {
@@ -71,11 +60,6 @@ def detect(tree: Any) -> str | None:
     if contents and all(isinstance(item.get("parts"), list) for item in contents):
         return "items have parts"
     return None
-
-
-def base(tree: Any) -> Path:
-    """``("contents",)``, or ``()`` for a bare list of contents."""
-    return () if isinstance(tree, list) else ("contents",)
 
 
 # --- beside the contents ---------------------------------------------------------------------
@@ -326,7 +310,7 @@ def text_part(text: str, *, marked: Any = None) -> Any:
     return {"text": text}
 
 
-def text_part_at(path: Path, text: str) -> Any:
+def text_at(path: Path, text: str) -> Any:
     """The value that holds ``text`` at ``path``, which is not always a text part.
 
     A response must be an object.  A file inside a function response is replaced by a plain text
@@ -361,11 +345,6 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
     return [result_part(c, text, snake_case="function_call" in c.id_path) for c in calls]
 
 
-def results_message(parts: list[Any]) -> Any:
-    """A user content that holds these function responses."""
-    return {"role": "user", "parts": parts}
-
-
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
     """The content with ``words``, this call and its signature; thoughts are removed."""
     parts = [text_part(words)] if words else []
@@ -381,8 +360,3 @@ def answered(result: Any, text: str, *, marked: Any = None) -> Any:
     kept = {name: v for name, v in result[key].items() if name not in ("response", "parts")}
     said = {values[0][0] if lone else "result": text}
     return {**result, key: {**kept, "response": said}}
-
-
-def mark_of(part: Any) -> Any:
-    """None: this format has no cache breakpoints."""
-    return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, Shape
 from trimtab.formats.gemini import format as gemini
 from trimtab.formats.gemini.turn_rules import (
     answer_calls,
@@ -16,14 +17,7 @@ from trimtab.formats.gemini.turn_rules import (
     remove_orphan_responses,
     scan_pairing,
 )
-from trimtab.formats.repair.base import (
-    Finding,
-    Repair,
-    Rule,
-    RuleTable,
-    last_turn_start,
-    turn_ranges,
-)
+from trimtab.formats.repair.base import last_turn_start, turn_ranges
 from trimtab.formats.repair.content import (
     BEGIN,
     PLACEHOLDER,
@@ -354,4 +348,12 @@ TABLE = RuleTable(
     ),
     may_drop_reasoning=_may_drop_thought,
     limits={"request_bytes": 20 * 1024 * 1024},
+)
+
+SHAPE = Shape(
+    "Gemini API reference: Content",
+    content_error="Invalid value at '{place}' (type.googleapis.com/"
+    "google.ai.generativelanguage.v1beta.Part), {value}",
+    role_optional=True,
+    texts=False,
 )

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.gemini import format as gemini
 from trimtab.formats.gemini.pairs import PairKey, paired
-from trimtab.formats.repair.base import Finding, Repair, TurnRange, turn_ranges
+from trimtab.formats.repair.base import TurnRange, turn_ranges
 from trimtab.formats.repair.content import PLACEHOLDER
 from trimtab.formats.repair.pairing import INTERRUPTED, LocatedPart, path_of_part, removal_ops
 from trimtab.jsontext import paths
@@ -189,7 +190,7 @@ def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[
     right behind the calls, before what the model said later."""
     if not turn.first:
         where: Path = (*transcript.base, turn.calls[-1].message + 1)
-        return [Insert(where, gemini.results_message(parts))]
+        return [Insert(where, transcript.format.results_message(parts))]
     *path, last = path_of_part(transcript, turn.first[-1])
     assert isinstance(last, int)
     return [Insert((*path, last + 1), part) for part in parts]

@@ -12,31 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.formats.engine.base import (
-    alone,
-    any_call,
     compact,
     in_result,
     linking_ids,
     media_block,
     other_block,
 )
-from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.gemini.format import dialect
-from trimtab.formats.gemini_interactions.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Message, Part
 from trimtab.transcript.tokens import MESSAGE_TOKENS, SEALED_CHARS_PER_TOKEN
 
-name = "gemini-interactions"
-merges_roles = True
-results_in_user = False
-content_key = "content"
-table = PARTS
-head_keys = ("system_instruction", "tools", "response_format", "input")
-goes_with = alone
-thoughts_stay = True
-may_anchor = any_call
-groups = group_turns
+HEAD_KEYS = ("system_instruction", "tools", "response_format", "input")
 
 _SERVER_TOOLS = (
     *("code_execution", "file_search", "google_maps", "google_search", "mcp_server_tool"),
@@ -94,11 +81,6 @@ def _by_content(item: Any) -> str | None:
     if isinstance(item, dict) and item.get("type") in _CONTENTS and "role" not in item:
         return f"the input has a content of type {item['type']}"
     return None
-
-
-def base(tree: Any) -> Path:
-    """``("input",)``, or ``()`` for a bare list of steps."""
-    return () if isinstance(tree, list) else ("input",)
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
@@ -309,7 +291,7 @@ def text_part(text: str, *, marked: Any = None) -> Any:
     return {"type": "text", "text": text}
 
 
-def text_part_at(path: Path, text: str) -> Any:
+def text_at(path: Path, text: str) -> Any:
     """A text content; the bare text if it replaces a whole result."""
     return text if path and path[-1] == "result" else text_part(text)
 
@@ -328,11 +310,6 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
     ]
 
 
-def results_message(parts: list[Any]) -> Any:
-    """Raises TypeError: results are separate steps in this format."""
-    raise TypeError("gemini-interactions has no message that holds results")
-
-
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
     """The call, after a step with ``words`` if there are any."""
     return [text_message("assistant", words), call] if words else [call]
@@ -342,8 +319,3 @@ def answered(result: Any, text: str, *, marked: Any = None) -> Any:
     """The ``function_result`` with ``text`` as its result, not marked as an error."""
     kept = {key: value for key, value in result.items() if key not in ("result", "is_error")}
     return {**kept, "result": text}
-
-
-def mark_of(part: Any) -> Any:
-    """None: this format has no cache breakpoints."""
-    return None

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, Shape
 from trimtab.formats.gemini_interactions import format as gemini_interactions
-from trimtab.formats.repair.base import Finding, Repair, Rule, RuleTable
 from trimtab.formats.repair.content import (
     BEGIN,
     PLACEHOLDER,
@@ -156,3 +156,12 @@ TABLE = RuleTable(
 )
 """Thoughts go with their step or not at all: a client without server state gives back every one
 as it came (Gemini API documentation, thought signatures)."""
+
+SHAPE = Shape(
+    "google-genai 3.6: InteractionsInput",
+    ("user", "model"),
+    "Please use a valid role: user, model.",
+    content_error="{place}: Input should be a valid list, not {value}",
+    role_optional=True,
+    untyped=True,
+)

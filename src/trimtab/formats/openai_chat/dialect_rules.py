@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.formats.openai_chat.format import LONGEST_STRING
-from trimtab.formats.repair.base import Finding, Repair, reports
 from trimtab.formats.repair.content import BEGIN, PLACEHOLDER
 from trimtab.formats.repair.pairing import call_turns, rename_all
 from trimtab.jsontext import paths

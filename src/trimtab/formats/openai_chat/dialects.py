@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from trimtab.formats.engine.base import Format
 from trimtab.transcript.model import Facts
 
 DIALECTS = (
@@ -125,31 +126,20 @@ def with_version(format: str, headers: Mapping[str, str]) -> str:
     return f"{format}:{version}" if version in VERSIONS[1:] else format
 
 
-class VersionFormat:
+def in_version(format: Format, version: str) -> Format:
     """A format as one version of the provider's API takes it: only ``Facts.version`` differs."""
 
-    def __init__(self, format: Any, version: str) -> None:
-        self._format, self._version = format, version
+    def read_facts(tree: Any, model: str | None) -> Facts:
+        return replace(format.read_facts(tree, model), version=version)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._format, name)
-
-    def read_facts(self, tree: Any, model: str | None) -> Facts:
-        """The format's facts, with this version."""
-        facts: Facts = self._format.read_facts(tree, model)
-        return replace(facts, version=self._version)
+    return replace(format, read_facts=read_facts)
 
 
-class DialectFormat:
+def in_dialect(format: Format, dialect: str) -> Format:
     """A format in one provider's dialect: only ``Facts.dialect`` and ``Facts.stand_in`` differ."""
 
-    def __init__(self, format: Any, dialect: str) -> None:
-        self._format, self._dialect = format, dialect
+    def read_facts(tree: Any, model: str | None) -> Facts:
+        facts = format.read_facts(tree, model)
+        return facts_with_dialect(facts, combine_dialects(dialect, facts.dialect))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._format, name)
-
-    def read_facts(self, tree: Any, model: str | None) -> Facts:
-        """The format's facts, in this dialect."""
-        facts: Facts = self._format.read_facts(tree, model)
-        return facts_with_dialect(facts, combine_dialects(self._dialect, facts.dialect))
+    return replace(format, read_facts=read_facts)

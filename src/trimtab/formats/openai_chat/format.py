@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.formats.engine.base import (
-    alone,
     compact,
     in_result,
     json_flaw,
@@ -19,25 +18,13 @@ from trimtab.formats.engine.base import (
     other_block,
     payload_digest,
     text_or_none,
+    text_part,
 )
-from trimtab.formats.engine.base import mark_of as mark_of
-from trimtab.formats.engine.base import results_message as results_message
-from trimtab.formats.engine.base import text_message as text_message
-from trimtab.formats.engine.base import text_part as text_part
-from trimtab.formats.engine.grouping import group_turns, tool_state
+from trimtab.formats.engine.grouping import tool_state
 from trimtab.formats.openai_chat import dialects
-from trimtab.formats.openai_chat.parts import PARTS
 from trimtab.jsontext.paths import Path
-from trimtab.transcript.model import Block, Facts, Group, Message, Part, PartKind
+from trimtab.transcript.model import Block, Facts, Message, Part, PartKind
 from trimtab.transcript.tokens import SEALED_CHARS_PER_TOKEN
-from trimtab.transcript.transcript import Transcript
-
-name = "openai-chat"
-merges_roles = False
-results_in_user = False
-content_key = "content"
-table = PARTS
-goes_with = alone
 
 _ROLES = {
     "system": "system",
@@ -49,7 +36,7 @@ _ROLES = {
 }
 _KNOWN = {"role", "content", "tool_calls", "function_call", "tool_call_id", "name", "refusal"}
 _KNOWN |= {"cache_control", "prefix", "reasoning", "reasoning_content", "reasoning_details"}
-head_keys = ("tools", "functions", "response_format")
+HEAD_KEYS = ("tools", "functions", "response_format")
 _HEAD = ("tools", "functions")
 
 
@@ -76,11 +63,6 @@ def _chat_tools(tools: Any) -> bool:
         isinstance(tool, dict) and tool.get("type") in ("function", "custom") and "name" not in tool
         for tool in tools
     )
-
-
-def base(tree: Any) -> Path:
-    """``("messages",)``, or ``()`` for a bare list of messages."""
-    return () if isinstance(tree, list) else ("messages",)
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
@@ -210,11 +192,6 @@ def _more(message: Any) -> list[Block]:
     ]
 
 
-def groups(transcript: Transcript) -> tuple[Group, ...]:
-    """An assistant message with the ``tool`` messages that answer it."""
-    return group_turns(transcript)
-
-
 def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
     """One message for each call, in the style in which the call is written."""
     return [_answer(call, text) for call in calls]
@@ -243,7 +220,7 @@ def answered(result: Any, text: str, *, marked: Any = None) -> Any:
 def _answer(call: Part, text: str) -> Any:
     if call.path[:1] == ("content",):  # an Anthropic block
         part = {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": True}
-        return results_message([part])
+        return {"role": "user", "content": [part]}
     if call.id.startswith("function:"):
         return {"role": "function", "name": call.tool, "content": text}
     return {"role": "tool", "tool_call_id": call.id, "content": text}

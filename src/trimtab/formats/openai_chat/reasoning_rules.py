@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, reports
+from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.jsontext.paths import Set
 from trimtab.transcript.model import Message
 from trimtab.transcript.notes import without_notes

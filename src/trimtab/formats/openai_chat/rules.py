@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.formats.engine.rule import DialectLimit, Rule, RuleTable, Shape
 from trimtab.formats.openai_chat.dialect_rules import (
     LONGEST_ID,
     MISTRAL,
@@ -37,7 +38,6 @@ from trimtab.formats.openai_chat.reasoning_rules import (
     scan_reasoning,
 )
 from trimtab.formats.repair import system_order
-from trimtab.formats.repair.base import DialectLimit, Rule, RuleTable
 from trimtab.formats.repair.content import (
     append_user_message,
     insert_first_user,
@@ -401,4 +401,14 @@ TABLE = RuleTable(
             r"^moonshotai/kimi-k2\.6",
         ),
     ),
+)
+
+SHAPE = Shape(
+    "OpenAI's words for messages[0].role and messages[0].content in public issues",
+    ("system", "developer", "user", "assistant", "tool", "function"),
+    "Invalid value: '{value}'. Supported values are: 'system', 'assistant', 'user', 'function', "
+    "'tool', and 'developer'.",
+    "Missing required parameter: '{place}'.",
+    "Invalid type for '{place}': expected one of a string or array of objects, but got {value} "
+    "instead.",
 )

@@ -12,18 +12,12 @@ from typing import Any
 from trimtab.formats.engine.base import compact, other_block, text_or_none
 from trimtab.formats.engine.grouping import join_linked
 from trimtab.formats.openai_responses.items import MARK, TYPES, output_item, read_message
-from trimtab.formats.openai_responses.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import MessagePass, Transcript
 
-name = "openai-responses"
-merges_roles = False
-results_in_user = False
-content_key = "content"
-table = PARTS
-head_keys = ("instructions", "tools", "prompt", "text")
+HEAD_KEYS = ("instructions", "tools", "prompt", "text")
 
 __all__ = ["output_item", "read_message"]
 
@@ -58,11 +52,6 @@ def detect(tree: Any) -> str | None:
                 if isinstance(part, dict) and part.get("type") in _PARTS:
                     return f"a message has a part of type {part['type']}"
     return None
-
-
-def base(tree: Any) -> Path:
-    """``("input",)``, or ``()`` for a bare list of items."""
-    return () if isinstance(tree, list) else ("input",)
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
@@ -185,7 +174,7 @@ def may_lose_id(message: Message) -> bool:
     return message.type in _OWN_ID
 
 
-def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
+def dependent_paths(transcript: Transcript, place: Place) -> tuple[Path, ...]:
     """Paths of the ids of items made with this reasoning: an item with an id demands it."""
     if place.block.kind != "reasoning" or place.message < 0:
         return ()
@@ -286,17 +275,12 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
     return [output_item("function_call", call.id, text) for call in calls]
 
 
-def results_message(parts: list[Any]) -> Any:
-    """Raises TypeError: results are separate items in this format."""
-    raise TypeError("openai-responses has no message that holds results")
-
-
 def may_anchor(message: Message, part: Part) -> bool:
     """Whether it is a function or custom tool call, whose result is a text."""
     return message.type in ("function_call", "custom_tool_call")
 
 
-ANSWERED_IN_TEXT = ("function_call_output", "custom_tool_call_output")
+TEXT_RESULTS = ("function_call_output", "custom_tool_call_output")
 """Types of the result items for such a call."""
 
 

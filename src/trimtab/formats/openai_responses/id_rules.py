@@ -10,9 +10,9 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.openai_responses.format import companions, may_lose_id
 from trimtab.formats.openai_responses.items import LONGEST_ID, TYPES
-from trimtab.formats.repair.base import Finding, Repair
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Path, PathOp, Set
 from trimtab.transcript.model import Message
@@ -292,7 +292,7 @@ def remove_reasoning(
     for finding in findings:
         number = finding.data[0] if isinstance(finding.data, tuple) else finding.data
         place = next(transcript.places_in(number))
-        ids: Iterable[Path] = transcript.format.goes_with(transcript, place)
+        ids: Iterable[Path] = transcript.format.dependent_paths(transcript, place)
         path = (*transcript.base, number)
         ops = (Delete(path), *(Delete(other) for other in ids), *_unlinked(transcript, number))
         yield Repair(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))

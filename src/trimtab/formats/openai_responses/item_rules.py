@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.formats.openai_responses.format import Pairs, output_item
 from trimtab.formats.openai_responses.id_rules import unlink_ops
 from trimtab.formats.openai_responses.items import LONGEST_ID, MARK
-from trimtab.formats.repair.base import Finding, Repair, reports
 from trimtab.formats.repair.content import BEGIN
 from trimtab.formats.repair.pairing import INTERRUPTED, LocatedPart
 from trimtab.jsontext import paths

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.formats.engine.rule import Rule, RuleTable, Shape
 from trimtab.formats.openai_responses.format import companions, may_lose_id
 from trimtab.formats.openai_responses.id_rules import (
     remove_duplicate_item,
@@ -35,7 +36,6 @@ from trimtab.formats.openai_responses.item_rules import (
 )
 from trimtab.formats.openai_responses.items import LONGEST_ID
 from trimtab.formats.repair import system_order
-from trimtab.formats.repair.base import Rule, RuleTable
 from trimtab.formats.repair.content import (
     make_arguments_object,
     replace_null_content,
@@ -320,4 +320,15 @@ TABLE = RuleTable(
         ),
     ),
     may_drop_reasoning=_earlier_step,
+)
+
+SHAPE = Shape(
+    "OpenAI's words for input[0].role and input[0].content in public issues",
+    ("user", "assistant", "system", "developer"),
+    "Invalid value: '{value}'. Supported values are: 'assistant', 'system', 'developer', and "
+    "'user'.",
+    "Missing required parameter: '{place}'.",
+    "Invalid type for '{place}': expected one of an array of objects or string, but got {value} "
+    "instead.",
+    untyped=True,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, RepairFunction, Scan, reports
+from trimtab.formats.engine.rule import Finding, Repair, RepairFunction, Scan, reports
 from trimtab.formats.repair.content import BEGIN, GO_ON
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, PathOp, Set

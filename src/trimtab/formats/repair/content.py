@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Rule, Scan, reports
+from trimtab.formats.engine.rule import Finding, Repair, Rule, Scan, reports
 from trimtab.formats.repair.pairing import rename_all
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Rule, RuleTable, reports
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, reports
 from trimtab.formats.repair.content import UNREADABLE
 from trimtab.jsontext.paths import Set
 from trimtab.transcript.model import Part

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.formats.engine.compacted import ignored_paths
-from trimtab.formats.repair.base import Finding, Repair, Rule, RuleTable
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable
 from trimtab.jsontext.paths import Delete
 from trimtab.transcript.transcript import Transcript
 

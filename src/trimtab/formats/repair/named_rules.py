@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Rule, RuleTable
+from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Path, Set
 from trimtab.transcript.transcript import Transcript

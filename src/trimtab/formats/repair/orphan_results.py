@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair
+from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.repair.content import PLACEHOLDER
 from trimtab.formats.repair.pairing import LocatedPart, path_of_part
 from trimtab.jsontext import paths

@@ -12,7 +12,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.formats.repair.base import Finding, Repair, TurnRange, turn_ranges
+from trimtab.formats.engine.rule import Finding, Repair
+from trimtab.formats.repair.base import TurnRange, turn_ranges
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message, Part

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Scan, reports
+from trimtab.formats.engine.rule import Finding, Repair, Scan, reports
 from trimtab.formats.repair.content import remove_parts
 from trimtab.formats.repair.pairing import LocatedPart
 from trimtab.jsontext import paths

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, reports
+from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.repair.base import Finding, Repair, Scan, reports
+from trimtab.formats.engine.rule import Finding, Repair, Scan, reports
 from trimtab.jsontext.paths import Path, Set
 from trimtab.transcript.transcript import Transcript
 

@@ -1,0 +1,161 @@
+"""What a rule is: a row of a format's table, in the provider's words, what a scan finds, and what a
+repair does; and the shape that a provider demands of a body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from trimtab.jsontext.paths import Path, PathOp
+from trimtab.transcript.model import Facts
+from trimtab.transcript.transcript import Transcript
+
+
+class Finding(NamedTuple):
+    """One violation of a rule as a scan finds it: the rule's name, the path, and the detail."""
+
+    rule: str
+    path: Path
+    detail: str
+    data: Any = None
+
+
+class Violation(NamedTuple):
+    """A reason for which the provider would refuse this request."""
+
+    rule: str
+    path: Path
+    message: str
+    certain: bool = True
+    """False: somebody was refused for it; whether this request would be is not known."""
+
+
+class Repair(NamedTuple):
+    """One repair: operations on the tree, and the parts whose originals must be kept."""
+
+    path: Path
+    message: str
+    ops: tuple[PathOp, ...]
+    taken: tuple[Path, ...] = ()
+
+
+Scan = Callable[[Transcript, bool], Iterable[Finding]]
+"""(transcript, open_tail) → findings, in order of place."""
+RepairFunction = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Repair]]
+"""(transcript, tree, all findings of one row) → repairs, all in coordinates of this tree."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row: what the provider demands, in its own words, and how a violation is repaired.
+
+    ``sure``: "certain" (the refusal states the condition, and the scan tests exactly that),
+    "refused" (somebody was refused; what else it takes is not known), "accepted" (recorded with
+    200) or "inferred".  Certain rows are repaired before a request is sent; any other after a
+    refusal that names it.  ``dialects``: the dialects that have the rule, None for all of the
+    format; ``except_for``: dialects that don't have it.
+    """
+
+    name: str
+    error_text: str
+    source: str
+    make_repairs: RepairFunction
+    sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
+    dialects: frozenset[str] | None = None
+    except_for: frozenset[str] = frozenset()
+    since: str = ""
+    """The first version of the provider's API that refuses it; "": every version."""
+    does: str = ""
+    """The repair in one line; "": the first line of ``make_repairs``'s docstring."""
+
+    @property
+    def repair(self) -> str:
+        """A description of the repair in one line."""
+        return self.does or (self.make_repairs.__doc__ or "").strip().partition("\n\n")[0]
+
+    def applies_to(self, dialect: str) -> bool:
+        """Whether this dialect has the rule."""
+        return (
+            self.dialects is None or dialect in self.dialects
+        ) and dialect not in self.except_for
+
+    def is_refused_by(self, facts: Facts, *, doubtful: bool = True) -> bool:
+        """Whether the provider refuses a request that breaks the rule; ``doubtful``: count rows
+        that are not certain, too."""
+        if self.name in facts.refused:
+            return True
+        sure = ("certain", "refused") if doubtful else ("certain",)
+        return self.sure in sure and self.applies_to(facts.dialect) and facts.version >= self.since
+
+
+@dataclass(frozen=True)
+class DialectLimit:
+    """A hard limit that only some dialects of the format have.
+
+    ``limit``: request_bytes or images; ``model``: a pattern of model names, "" for all.
+    """
+
+    limit: str
+    most: int
+    error_text: str
+    source: str
+    dialects: frozenset[str]
+    model: str = ""
+
+    def applies_to(self, facts: Facts) -> bool:
+        """Whether the limit applies to this request."""
+        ours = facts.dialect in self.dialects
+        return ours and re.search(self.model, str(facts.model or "").lower()) is not None
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """The rules of one format: rows in the order in which they are repaired, and their scans."""
+
+    rows: tuple[Rule, ...]
+    scans: tuple[Scan, ...]
+    may_drop_reasoning: Callable[[Transcript, int], bool]
+    """Whether the reasoning of a message may be left out while the message stays."""
+    limits: dict[str, int] = field(default_factory=dict)
+    """Hard limits of the provider by name: request_bytes, images."""
+    dialect_limits: tuple[DialectLimit, ...] = ()
+    """Limits of single dialects or models."""
+
+
+def reports(*rules: str) -> Callable[[Scan], Scan]:
+    """Declare the rows that a scan looks for; it is skipped if the dialect has none of them."""
+
+    def marked(scan: Scan) -> Scan:
+        scan.gives = frozenset(rules)  # type: ignore[attr-defined]
+        return scan
+
+    return marked
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of one format's messages: what its provider demands of it, in its own words.
+
+    ``{place}`` and ``{value}`` in an error stand for the place as the provider writes it, and for
+    what was found there.
+    """
+
+    source: str
+    roles: tuple[str, ...] = ()
+    """All that its reference names; () where a row of the table says it."""
+    role_error: str = ""
+    missing_error: str = ""
+    content_error: str = ""
+    untyped: bool = False
+    """Whether only items without a ``type`` need a role."""
+    texts: bool = True
+    """Whether content may be one text."""
+    role_optional: bool = False
+    dotted: bool = False
+    """Whether the provider writes ``messages.0.role``, not ``messages[0].role``."""
+    required: tuple[str, ...] = ()
+    """Keys of a whole body."""
+    whole: tuple[str, ...] = ("model",)
+    """Keys that only a whole body has, not a part of one."""
