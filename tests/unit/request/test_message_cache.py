@@ -510,9 +510,9 @@ def test_what_a_known_beginning_and_a_new_end_break_together_is_found(
 def test_a_rule_that_raises_is_named_in_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     body = five_formats.session("anthropic", steps=5, lines=1)
     session = trimtab.Session(window=10**6, reserve=0)
-    format = FORMATS["anthropic"]
+    format = formats.FORMATS["anthropic"]
     table = replace(format.rules, scans=(*format.rules.scans, _raising))
-    monkeypatch.setitem(FORMATS, "anthropic", replace(format, rules=table))
+    monkeypatch.setitem(formats.FORMATS, "anthropic", replace(format, rules=table))
     for _ in range(2):
         warnings = session.fit(body).report.warnings
         assert any("ValueError: a fault" in warning for warning in warnings)
