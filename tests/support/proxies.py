@@ -38,7 +38,7 @@ def proxied(url: str, *, window: int | None = None, **settings: Any) -> Iterator
 def settled(server: Server) -> Server:
     """The server when all that was answered is told to its records."""
     for _ in range(500):
-        if not server.proxy.records.metrics.in_flight:
+        if not server.proxy.addons.metrics.in_flight:
             break
         time.sleep(0.01)
     return server

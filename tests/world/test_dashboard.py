@@ -143,7 +143,7 @@ def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
         turn_by_turn(server.url, 24)
         page.open(settled(server).dashboard)
         figure = "[...document.querySelectorAll('dt')].find(d => d.textContent == 'Money saved')"
-        dollars = server.proxy.records.activity.dollars
+        dollars = server.proxy.addons.records.activity.dollars
         assert dollars
         said = page.eval(f"{figure}.nextSibling.textContent")
         assert float(said.replace("$", "").replace("−", "-")) == pytest.approx(dollars, abs=0.006)
@@ -304,7 +304,7 @@ def test_a_page_of_another_site_cannot_post_to_the_dashboard(busy):
     import http.server
     import threading
 
-    session = next(iter(busy.proxy.records.activity.sessions.values()))
+    session = next(iter(busy.proxy.addons.records.activity.sessions.values()))
     handle = next(iter(session.edits))
     form = (
         f"<form method=post action='{busy.url}/_trimtab/undo'>"

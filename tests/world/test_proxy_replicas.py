@@ -16,6 +16,7 @@ from proxies import ask, proxied, settled
 from proxy_story import answers, listing, turn_by_turn
 from store_urls import store_url
 
+from trimtab.proxy.dashboard.archive import SessionArchive
 from trimtab_lab.testing import StrictProvider
 
 pytestmark = pytest.mark.world
@@ -104,10 +105,12 @@ def test_requests_at_the_same_time_are_all_legal_and_cost_one_cache_break_at_mos
 
 def recalled(server, named=""):
     """How many of the edits known to the proxy can be brought back, and how many there are."""
-    records, tenants = settled(server).proxy.records, server.proxy.tenants
+    records, tenants = settled(server).proxy.addons.records, server.proxy.tenants
     sessions = [one for one in records.activity.sessions.values() if one.hint.startswith(named)]
     pairs = [(one, edit) for one in sessions for edit in one.edits.values()]
-    return sum(tenants.texts(one, edit.handle)[0] is not None for one, edit in pairs), len(pairs)
+    return sum(
+        SessionArchive(tenants, one).texts(edit.handle)[0] is not None for one, edit in pairs
+    ), len(pairs)
 
 
 def await_requests(provider, more):

@@ -87,13 +87,12 @@ def _settings(args: Namespace) -> ProxySettings:
 
 def run_proxy(args: Namespace) -> int:
     """Serve until stopped."""
-    from trimtab.proxy import Proxy, Server
-    from trimtab.proxy.records import logs
+    from trimtab.proxy import Proxy, Server, log_lines
 
     settings = _settings(args)
-    logs.set_up(args.log_format)
+    log_lines.set_up(args.log_format)
     for warning in settings.warnings:
-        logs.say(warning)
+        log_lines.say(warning)
     if settings.workers > 1:
         return _run_workers(args, settings)
     server = Server(Proxy(settings), reread=lambda: _settings(args))
@@ -102,7 +101,7 @@ def run_proxy(args: Namespace) -> int:
     if file and not settings.token:
         print(f"trimtab: its token is in {file}", file=sys.stderr)
     server.run()
-    print(f"trimtab: {server.proxy.records.activity.line()}", file=sys.stderr)
+    print(f"trimtab: {server.proxy.addons.records.activity.line()}", file=sys.stderr)
     return DONE
 
 
@@ -125,7 +124,7 @@ def _run_workers(args: Namespace, settings: ProxySettings) -> int:
     def work() -> None:
         proxy = Proxy(settings, access=access)
         Server(proxy, reread=lambda: _settings(args), listener=listener).run()
-        print(f"trimtab: {proxy.records.activity.line()}", file=sys.stderr)
+        print(f"trimtab: {proxy.addons.records.activity.line()}", file=sys.stderr)
 
     return workers.serve(work, settings.workers)
 
@@ -149,8 +148,8 @@ def run_agent(args: Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")
+    from trimtab.proxy import log_lines
     from trimtab.proxy.agents import launch
-    from trimtab.proxy.records import logs
 
     settings = _settings(args)
     for warning in settings.warnings:
@@ -168,5 +167,5 @@ def run_agent(args: Namespace) -> int:
             f"--log {args.log}: {error.strerror}: name a file in a folder that can be written"
         ) from None
     with stream:
-        logs.set_up(args.log_format, stream)
+        log_lines.set_up(args.log_format, stream)
         return start()

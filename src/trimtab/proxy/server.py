@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
+from trimtab.proxy import log_lines
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.callers.access import PREFIX, Access
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.http.client_connection import IDLE_SECONDS, Connections
-from trimtab.proxy.records import logs
 
 WINDOWS = os.name == "nt"
 
@@ -92,10 +92,10 @@ class Server:
         assert self._reread is not None
         try:
             self.proxy.reload(self._reread())
-            logs.say("settings read again")
+            log_lines.say("settings read again")
         except Exception as error:  # wrong types, too: the proxy goes on as it is
             about = str(error) if isinstance(error, TrimtabError) else type(error).__name__
-            logs.say(f"settings kept: {about}", level=logging.WARNING)
+            log_lines.say(f"settings kept: {about}", level=logging.WARNING)
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(

@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from trimtab.errors import InvalidSetting, TrimtabError
+from trimtab.proxy import log_lines
+from trimtab.proxy.addons.metrics import FOLDER, worker_ended
 from trimtab.proxy.config.settings import ProxySettings
-from trimtab.proxy.records import logs
-from trimtab.proxy.records.metrics import FOLDER, worker_ended
 
 _READ_SETTINGS = getattr(signal, "SIGHUP", signal.SIGTERM)
 """Where there is no SIGHUP nothing asks to read the settings again."""
@@ -56,8 +56,10 @@ def _shared_metrics() -> Iterator[str]:
     try:
         kept = TemporaryDirectory(prefix="trimtab-metrics-", ignore_cleanup_errors=True)
     except OSError as error:
-        logs.say(f"metrics are those of the worker that answers: {error}: set TMPDIR to a folder "
-                 "that can be written", level=logging.WARNING)  # fmt: skip
+        log_lines.say(
+            f"metrics are those of the worker that answers: {error}: set TMPDIR to a folder that "
+            "can be written", level=logging.WARNING,
+        )  # fmt: skip
         yield ""
         return
     before = os.environ.get(FOLDER)
@@ -97,7 +99,7 @@ def _serve(work: Callable[[], None], count: int, folder: str) -> int:
                     worker_ended(worker.pid, folder)
                 if ending:
                     continue
-                logs.say(f"a worker has ended ({worker.exitcode})", level=logging.WARNING)
+                log_lines.say(f"a worker has ended ({worker.exitcode})", level=logging.WARNING)
                 if worker.exitcode > 0 and time.monotonic() - began < _SOON_SECONDS:
                     failed = True
                     forward(signal.SIGTERM, None)

@@ -368,7 +368,7 @@ def test_an_agent_can_be_attached_to_a_proxy_that_runs_already(aider):
     with StrictProvider() as provider, proxied(provider.url, window=30_000) as server:
         code, out, err = said_by(aider, "run", "--proxy", server.base, "aider", "2")
         assert (code, out, err) == (7, "200\n" * 2, "")
-        assert settled(server).proxy.records.activity.totals["turns"] == 2
+        assert settled(server).proxy.addons.records.activity.totals["turns"] == 2
 
 
 def test_a_proxy_that_is_not_there_is_one_line_with_its_cause(aider):

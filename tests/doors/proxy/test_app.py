@@ -19,7 +19,7 @@ from proxy_story import answers, turn_by_turn
 from sdk_clients import CLIENTS, PROMPT
 
 import trimtab
-from trimtab.proxy.records.metrics import Metrics
+from trimtab.proxy import Proxy, ProxySettings
 from trimtab_lab.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.usefixtures("loop")
@@ -53,7 +53,7 @@ def test_a_tool_loop_longer_than_the_window_ends_through_the_proxy(sdk, stream):
         assert provider.crashes == []
         assert [record.status for record in provider.requests] == [200] * 13
         assert {record.stream for record in provider.requests} == {stream}
-        session = next(iter(settled(server).proxy.records.activity.sessions.values()))
+        session = next(iter(settled(server).proxy.addons.records.activity.sessions.values()))
         assert session.turns[-1].arrived > 3 * 16_000
         assert session.turns[-1].prompt == provider.requests[-1].tokens
 
@@ -115,7 +115,7 @@ def test_a_packed_body_is_read_and_forwarded_as_it_came(encoding, monkeypatch):
         assert body == packed
         assert arrived["content-encoding"] == encoding
         # Read, and one turn of a session: refused, as this provider reads no packed bodies.
-        assert settled(server).proxy.records.activity.totals["failed"] == 1
+        assert settled(server).proxy.addons.records.activity.totals["failed"] == 1
 
 
 def test_a_packed_body_that_must_shrink_is_sent_unpacked(monkeypatch):
@@ -151,7 +151,7 @@ def test_what_is_no_request_for_an_answer_passes_untouched(monkeypatch):
         assert ask(server.url, "GET", "/v1/models?after=x")[0] == 404  # the provider's own 404
         assert ask(server.url, "HEAD", "/api/hello")[0] == 404
         assert seen[1][0] == b""
-        assert server.proxy.records.activity.totals["turns"] == 0
+        assert server.proxy.addons.records.activity.totals["turns"] == 0
 
 
 def test_a_request_that_says_off_arrives_as_it_was_sent(monkeypatch):
@@ -290,7 +290,7 @@ def test_metrics_are_what_prometheus_reads_and_add_up():
 
 
 def test_two_proxies_of_one_process_count_each_for_itself():
-    first, second = Metrics(), Metrics()
+    first, second = (Proxy(ProxySettings()).addons.metrics for _ in range(2))
     first.count("trimtab_errors_total", kind="client")
     assert 'trimtab_errors_total{kind="client"} 1.0' in first.text()
     assert "trimtab_errors_total{" not in second.text()
@@ -311,7 +311,7 @@ def test_money_is_told_where_a_price_table_is_named_and_never_else(prices):
         proxied(provider.url, window=40_000, fit=trimtab.Settings(prices=prices)) as server,
     ):
         turn_by_turn(server.url, 24)
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         page = ask(server.url, "GET", "/_trimtab/")[2]
         assert (activity.dollars != 0) is (prices is not None)
         assert (" US dollars " in activity.line()) is (prices is not None)

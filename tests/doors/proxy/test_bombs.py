@@ -60,7 +60,7 @@ def test_a_bomb_is_sent_as_it_came_and_never_planned(name):
     body = make()
     with raw_provider(answered) as provider, proxied(provider.url, window=9_000) as server:
         assert ask(server.url, "POST", PATH, body, headers)[0] == 200
-        assert settled(server).proxy.records.activity.totals["turns"] == 0
+        assert settled(server).proxy.addons.records.activity.totals["turns"] == 0
         assert [seen.body for seen in provider.requests] == [body]
         assert server.proxy.held.now == 0
 
@@ -72,7 +72,7 @@ def test_a_request_beyond_its_time_is_sent_as_it_came():
         proxied(provider.url, window=9_000, plan_seconds=0.0) as server,
     ):
         assert ask(server.url, "POST", PATH, body, JSON)[0] == 200
-        assert settled(server).proxy.records.activity.totals["turns"] == 0
+        assert settled(server).proxy.addons.records.activity.totals["turns"] == 0
         assert provider.requests[0].body == body
 
 
@@ -114,11 +114,11 @@ def test_what_all_requests_hold_together_is_bounded():
             while server.proxy.held.now < 600_000:
                 time.sleep(0.01)
             assert ask(server.url, "POST", PATH, body, JSON)[0] == 200
-            assert server.proxy.records.activity.totals["turns"] == 0
+            assert server.proxy.addons.records.activity.totals["turns"] == 0
         settled(server)
         assert server.proxy.held.now == 0
         assert ask(server.url, "POST", PATH, body, JSON)[0] == 200
-        assert settled(server).proxy.records.activity.totals["turns"] == 1
+        assert settled(server).proxy.addons.records.activity.totals["turns"] == 1
         assert provider.requests[0].body == provider.requests[1].body == body
 
 

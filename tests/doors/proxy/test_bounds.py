@@ -15,7 +15,7 @@ from proxies import ask, proxied, settled
 
 from trimtab.errors import InvalidSetting
 from trimtab.formats.incremental_json import IncrementalParser
-from trimtab.proxy import Proxy, ProxySettings, Server, load, proxied_request
+from trimtab.proxy import Proxy, ProxySettings, Server, exchange, load
 from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch
 from trimtab_lab.testing import StrictProvider
@@ -71,13 +71,13 @@ def test_only_the_part_of_a_body_that_is_parsed_takes_memory():
 
 def test_a_request_leaves_no_cycle_behind(monkeypatch):
     made = []
-    begin = proxied_request.ProxiedRequest.__init__
+    begin = exchange.Exchange.__init__
 
     def noted(self, *given, **more):
         begin(self, *given, **more)
         made.append(weakref.ref(self))
 
-    monkeypatch.setattr(proxied_request.ProxiedRequest, "__init__", noted)
+    monkeypatch.setattr(exchange.Exchange, "__init__", noted)
     with StrictProvider() as provider, proxied(provider.url, window=9_000) as server:
         gc.collect()
         gc.disable()

@@ -27,7 +27,8 @@ from trimtab.proxy.records.prefix_breaks import (
     beginning,
     note_break,
 )
-from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
+from trimtab.proxy.records.request_record import RequestRecord
+from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab_lab.testing import StrictProvider
 
@@ -244,11 +245,11 @@ BREAKS = [
 @pytest.mark.parametrize(("change", "tree", "cause"), BREAKS)
 def test_a_break_of_the_prompt_cache_has_a_cause(change, tree, cause):
     one = SessionRecord("1", "local", "u", "openai-chat", "", "", 0.0, 0.0)
-    first = TurnRecord(1, 0.0, 10_000, 10_000, prompt=10_000, written=10_000, status=200)
+    first = RequestRecord(1, 0.0, 10_000, 10_000, prompt=10_000, written=10_000, status=200)
     one.turns.append(first)
     note_break(one, first, beginning(chat("a", "b", "c", "d")))
     given = {"when": 10.0, "arrived": 11_000, "prompt": 11_000, "cached": 10_000, **change}
-    turn = TurnRecord(2, status=200, **given)
+    turn = RequestRecord(2, status=200, **given)
     one.turns.append(turn)
     note_break(one, turn, beginning(tree))
     assert turn.cause == cause
@@ -300,9 +301,9 @@ def test_what_a_session_began_with_can_be_compared_after_a_restart(tmp_path):
     with StrictProvider(answers, window=WINDOW) as provider:
         with proxied(provider.url, window=WINDOW, store=store) as server:
             turn_by_turn(server.url, 1)
-            (before,) = settled(server).proxy.records.activity.sessions.values()
+            (before,) = settled(server).proxy.addons.records.activity.sessions.values()
             server.__exit__()
         with proxied(provider.url, window=WINDOW, store=store) as server:
-            (after,) = server.proxy.records.activity.sessions.values()
+            (after,) = server.proxy.addons.records.activity.sessions.values()
             assert dict(after.beginning) == dict(before.beginning)
             assert dict(after.beginning)["model"]

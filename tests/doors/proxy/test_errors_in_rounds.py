@@ -48,7 +48,7 @@ def test_a_refusal_of_the_second_round_reaches_the_client_as_it_came(sdk, stream
             client.send(stream)
         assert status_of(raised.value) == status
         assert len(provider.requests) == 2
-        records = settled(server).proxy.records
+        records = settled(server).proxy.addons.records
         assert records.activity.totals["survived"] == 0
         assert client.send(stream).text == "and here I am", "its own retry goes through"
 
@@ -66,7 +66,7 @@ def test_behind_the_first_words_of_a_stream_an_error_breaks_it_in_the_client_s_o
         with pytest.raises(Exception) as raised:  # noqa: PT011 (the SDKs share no class)
             client.send(True)
         assert "the barn burns" in str(raised.value)
-        assert settled(server).proxy.records.activity.totals["survived"] == 0
+        assert settled(server).proxy.addons.records.activity.totals["survived"] == 0
 
 
 @EVERY

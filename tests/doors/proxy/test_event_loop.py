@@ -67,7 +67,7 @@ def test_small_and_long_requests_are_fitted_in_a_worker_thread(
         proxied(provider.url, window=24_000, recall=recall, store="memory:") as server,
     ):
         turn_by_turn(server.url, 20)
-        activity = server.proxy.records.activity
+        activity = server.proxy.addons.records.activity
         [session] = activity.sessions.values()
         assert session.edits
         handle = next(iter(session.edits))

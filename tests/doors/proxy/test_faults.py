@@ -68,7 +68,7 @@ def test_a_stream_cut_at_every_tenth_byte_arrives_as_far_as_it_came(path):
             else:  # nothing had been said yet: a status that SDKs try again after
                 assert status == 502
                 assert b"trimtab" in got
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_provider_that_is_not_there_is_a_502_in_a_shape_that_sdks_show():
             assert status == 502
             said = f"trimtab: cannot reach {url} (Connection refused)"
             assert json.loads(body)["error"]["message"] == said
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         assert activity.line() == "1 request failed"
         assert not activity.totals["turns"] + activity.totals["arrived"]
 
@@ -210,7 +210,7 @@ def test_a_client_that_hangs_up_ends_the_provider_s_work(monkeypatch):
             connection.sendall(head.encode() + STREAM.encode())
             assert connection.recv(300).startswith(b"HTTP/1.1 200")
         began = time.monotonic()
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
         assert time.monotonic() - began < 4  # the whole answer would take twenty seconds
 
 
@@ -253,7 +253,7 @@ def test_a_store_that_cannot_be_reached_is_no_reason_to_fail():
     ):
         turn_by_turn(server.url, 24)
         assert {record.status for record in provider.requests} == {200}
-        assert settled(server).proxy.records.activity.totals["edits"] > 0
+        assert settled(server).proxy.addons.records.activity.totals["edits"] > 0
 
 
 PROXY = """

@@ -79,7 +79,7 @@ def test_what_is_no_body_is_bounded(first, again, parser):
     with raw_provider(lambda talk, _: talk.say(whole(b"{}"))) as provider:
         with proxied(provider.url) as server, connected(server) as client:
             assert not took(client, first, again, 60_000_000)
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
 
 
 def test_a_trailer_is_no_header(parser):
@@ -103,6 +103,6 @@ def test_a_field_that_cannot_be_passed_on_is_a_400_and_no_fault_of_ours(field, p
         with proxied(provider.url) as server, connected(server) as client:
             client.sendall(request)
             assert client.recv(1_000).startswith(b"HTTP/1.1 400")
-            told = settled(server).proxy.records.metrics.text()
+            told = settled(server).proxy.addons.metrics.text()
             assert 'kind="fault"' not in told
         assert not provider.requests

@@ -79,7 +79,7 @@ def test_another_key_gets_no_original_by_the_id_of_a_response():
         StrictProvider(script) as provider,
         proxied(provider.url, window=50_000, recall=True, tenants="key") as server,
     ):
-        memory = server.proxy.hidden
+        memory = server.proxy.addons.recall.hidden
         status, first = sent("a", input=[{"role": "user", "content": f"go {text}"}])
         assert status == 200
         upstream = server.proxy.settings.upstreams[0]

@@ -69,7 +69,7 @@ def test_the_proxy_survives_a_refusal_of_invoke_model(stream, shape):
     with StrictProvider(window=9_000, overflow_as=shape) as provider:
         with proxied(provider.url) as server:
             assert invoked(bedrock(server.url), BODY, stream) == "OK"
-            (session,) = settled(server).proxy.records.activity.sessions.values()
+            (session,) = settled(server).proxy.addons.records.activity.sessions.values()
         assert [record.refusal for record in provider.requests] == ["overflow", ""]
         assert session.model == CLAUDE
         assert session.turns[0].prompt == provider.requests[-1].tokens  # read from the frames, too

@@ -18,8 +18,9 @@ from proxies import ask, proxied, settled
 
 import trimtab
 from trimtab.pricing.conversation_usage import WARMER
-from trimtab.proxy import Server, cache_warmer
-from trimtab.proxy.cache_warmer import ping_body
+from trimtab.proxy import Server
+from trimtab.proxy.addons import keep_warm
+from trimtab.proxy.addons.keep_warm import ping_body
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab_lab.testing import Refuse, Slow, StrictProvider
 
@@ -32,7 +33,7 @@ class World:
 
     def __init__(self, provider: StrictProvider, server: Server, now: list[float]) -> None:
         self.provider, self.server, self._now = provider, server, now
-        self.warmer = server.proxy.warmer
+        self.warmer = server.proxy.addons.keep_warm
         self.messages: list[dict[str, Any]] = []
 
     def ask(self, text: str, **more: Any) -> int:
@@ -71,15 +72,15 @@ def world(
     monkeypatch: pytest.MonkeyPatch, *, gaps: list[float] | None = None, script: Any = (),
     **settings: Any,
 ) -> Iterator[World]:  # fmt: skip
-    monkeypatch.setattr(cache_warmer, "SECONDS", 0.01)
+    monkeypatch.setattr(keep_warm, "SECONDS", 0.01)
     now = [BEGAN]
     with (
         StrictProvider(script, clock=lambda: now[0], answer="Done.") as provider,
         proxied(provider.url, window=200_000, **{"keep_warm": "auto", **settings}) as server,
     ):
-        server.proxy.records.clock = lambda: now[0]
+        server.proxy.addons.records.clock = lambda: now[0]
         for gap in [400.0] * 40 if gaps is None else gaps:
-            server.proxy.warmer.gaps.add("claude-cli", BEGAN, gap)
+            server.proxy.addons.keep_warm.gaps.add("claude-cli", BEGAN, gap)
         yield World(provider, server, now)
 
 
@@ -96,7 +97,7 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         w.later(150)  # 425 seconds after the request: without the ping all had expired
         w.ask("Second.")
         assert w.provider.requests[-1].cached_tokens == written
-        warm = w.server.proxy.records.activity.warm
+        warm = w.server.proxy.addons.records.activity.warm
         assert (warm.pings, warm.hits) == (1, 1)
         assert warm.saved > warm.spent > 0
         page = ask(w.server.url, "GET", "/metrics")[2].decode()
@@ -105,7 +106,7 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         assert "Kept warm" in home
         spend = ask(w.server.url, "GET", "/_trimtab/spend")[2].decode()
         assert "since the proxy was started they saved about" in spend
-        agents = [one.agent for one in w.server.proxy.records.ledger._conversations.values()]
+        agents = [one.agent for one in w.server.proxy.addons.records.ledger._conversations.values()]
         assert WARMER in agents
 
 
@@ -129,7 +130,7 @@ def test_the_cache_of_gpt_5_6_is_kept_warm_by_a_request_without_output(monkeypat
         ask(w.server.url, "POST", "/v1/responses", json.dumps(body), headers)
         settled(w.server)
         assert w.provider.requests[-1].cached_tokens == written
-        warm = w.server.proxy.records.activity.warm
+        warm = w.server.proxy.addons.records.activity.warm
         assert (warm.pings, warm.hits) == (1, 1)
 
 
@@ -198,8 +199,8 @@ def test_workers_share_the_caps_out(monkeypatch) -> None:
         for workers, dollars, pings, pays in (
             (1, 1.1, 1, True), (4, 1.1, 4, False), (4, 4.4, 3, False), (4, 4.4, 4, True),
         ):  # fmt: skip
-            w.warmer.settings = replace(
-                w.warmer.settings, workers=workers, keep_warm_dollars=dollars * cost,
+            w.server.proxy.settings = replace(
+                w.server.proxy.settings, workers=workers, keep_warm_dollars=dollars * cost,
                 keep_warm_pings=pings,
             )  # fmt: skip
             assert w.warmer._pays(idle, "claude-cli", BEGAN + 270) is pays
@@ -211,7 +212,7 @@ def test_a_ping_without_usage_counts_against_the_cap(monkeypatch) -> None:
         (idle,) = w.warmer._idle.values()
         w.warmer._account(idle, TokenUsage(), BEGAN)
         assert w.warmer._spent[1] == pytest.approx(idle.prices.ping(idle.tokens))
-        assert w.server.proxy.records.activity.warm.spent == 0  # nothing was measured
+        assert w.server.proxy.addons.records.activity.warm.spent == 0  # nothing was measured
 
 
 def test_what_a_day_has_cost_counts_after_a_restart(monkeypatch, tmp_path) -> None:
@@ -219,10 +220,11 @@ def test_what_a_day_has_cost_counts_after_a_restart(monkeypatch, tmp_path) -> No
     with world(monkeypatch, store=store) as w:
         w.ask("First.")
         w.later(275, lambda: w.asked >= 2 and _pinged(w))
-        spent = w.server.proxy.records.activity.warm.spent
-        w.server.proxy.records.ledger.write(w.warmer.unkept())
+        spent = w.server.proxy.addons.records.activity.warm.spent
+        w.server.proxy.addons.records.write()
+        w.warmer.write()
     with world(monkeypatch, store=store) as again:
-        again.warmer.load(again.server.proxy.tenants.usage_store())  # by the test's clock
+        again.warmer.load()  # by the test's clock
         assert again.warmer._spent == (int(BEGAN // 86_400), pytest.approx(spent))
 
 
@@ -238,8 +240,8 @@ def test_the_cap_in_pings_holds(monkeypatch) -> None:
 def test_after_the_client_broke_off_nothing_is_sent(monkeypatch) -> None:
     with world(monkeypatch) as w:
         w.ask("First.")
-        (session,) = w.server.proxy.records.activity.sessions.values()
-        w.warmer.ended(session)
+        (session,) = w.server.proxy.addons.records.activity.sessions.values()
+        w.warmer._broken_off(session)
         w.later(275)
         assert w.asked == 1
 
@@ -263,7 +265,8 @@ def test_what_was_learned_outlasts_a_restart(monkeypatch, tmp_path) -> None:
         for number in range(4):
             w.ask(f"Question {number}.")
             w.later(40)
-        w.server.proxy.records.ledger.write(w.warmer.unkept())
+        w.server.proxy.addons.records.write()
+        w.warmer.write()
     with world(monkeypatch, gaps=[], store=store) as again:
         assert again.warmer.gaps.by_agent == {"claude-cli": [40.0, 40.0, 40.0]}
 

@@ -10,6 +10,7 @@ from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab import Settings
+from trimtab.proxy.dashboard.archive import SessionArchive
 from trimtab_lab.testing import StrictProvider
 
 
@@ -23,7 +24,7 @@ def test_a_window_holds_though_as_many_output_tokens_are_asked_for(window, kept,
     ):
         for _ in range(2):
             assert ask(server.url, "POST", "/v1/messages", long_session(), JSON)[0] == 200
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         assert max(record.tokens for record in provider.requests) <= window - kept
         said = (
             f"claude-opus-4-8: 128,000 output tokens are asked for; of the window {kept:,} are "
@@ -40,14 +41,14 @@ def test_a_reserve_that_the_user_gave_is_taken_at_its_word():
     ):
         assert ask(server.url, "POST", "/v1/messages", long_session(), JSON)[0] == 200
         assert provider.requests[0].tokens <= 34_000
-        assert not settled(server).proxy.records.activity.warnings
+        assert not settled(server).proxy.addons.records.activity.warnings
 
 
 def test_a_model_whose_window_nobody_knows_is_said():
     with StrictProvider() as provider, proxied(provider.url) as server:
         body = long_session(2, "house-model")
         assert ask(server.url, "POST", "/v1/messages", body, JSON)[0] == 200
-        (said,) = settled(server).proxy.records.activity.warnings
+        (said,) = settled(server).proxy.addons.records.activity.warnings
         assert said.startswith("house-model: its window is not known")
         page = ask(server.url, "GET", "/_trimtab/")[2].decode()
         assert "house-model: its window is not known" in page
@@ -59,7 +60,7 @@ def test_what_cannot_be_made_to_fit_is_said_with_its_numbers():
             "messages": [{"role": "user", "content": "Hi."}]}  # fmt: skip
     with StrictProvider() as provider, proxied(provider.url, window=9_000) as server:
         assert ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)[0] == 200
-        (said,) = settled(server).proxy.records.activity.warnings
+        (said,) = settled(server).proxy.addons.records.activity.warnings
         assert "sent unchanged, since what cannot be reduced takes 4" in said
         assert said.endswith("of 9,000 (window)")
 
@@ -71,16 +72,16 @@ def test_an_undo_that_does_not_fit_gives_way_and_says_so():
         proxied(provider.url, window=30_000) as server,
     ):
         assert ask(server.url, "POST", "/v1/messages", long_session(30, most=500), JSON)[0] == 200
-        (record,) = settled(server).proxy.records.activity.sessions.values()
+        (record,) = settled(server).proxy.addons.records.activity.sessions.values()
         fold = max(record.edits.values(), key=lambda edit: edit.tokens_before)
         assert fold.tokens_before > 30_000
-        server.proxy.tenants.act("undo", record, fold)
+        SessionArchive(server.proxy.tenants, record).act("undo", fold)
         for steps in (31, 32):
             body = long_session(steps, most=500)
             assert ask(server.url, "POST", "/v1/messages", body, JSON)[0] == 200
         assert [r.status for r in provider.requests] == [200] * 3
         assert max(r.tokens for r in provider.requests) <= 30_000
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         assert list(activity.warnings) == [
             "pins gave way to the window: what was undone or pinned did not fit"
         ]
@@ -92,7 +93,9 @@ def test_what_a_refusal_taught_is_said_with_its_end():
         for steps in (30, 31):
             assert ask(server.url, "POST", "/v1/messages", long_session(steps), JSON)[0] == 200
         said = [
-            text for text in settled(server).proxy.records.activity.warnings if "taught" in text
+            text
+            for text in settled(server).proxy.addons.records.activity.warnings
+            if "taught" in text
         ]
         assert len(said) == 1
         assert "a refusal taught window 8,000" in said[0]

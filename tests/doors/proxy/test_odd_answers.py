@@ -36,7 +36,7 @@ def connected(server):
 
 
 def faults(server):
-    told = settled(server).proxy.records.metrics.text()
+    told = settled(server).proxy.addons.metrics.text()
     return [row for row in told.splitlines() if 'kind="fault"' in row and not row.endswith(" 0.0")]
 
 
@@ -109,7 +109,7 @@ def test_a_count_that_no_prompt_can_have_counts_as_none(count, parser):
                     assert data
                     got += data
         assert not faults(server)
-        session = next(iter(settled(server).proxy.records.activity.sessions.values()))
+        session = next(iter(settled(server).proxy.addons.records.activity.sessions.values()))
         assert session.turns[-1].prompt == 0
 
 
@@ -162,7 +162,7 @@ def test_an_answer_without_a_body_that_is_none_by_its_status_is_no_refusal(statu
     with before(answer) as server:
         got, _, said = ask(server.url, "POST", HOME, json.dumps(body), JSON)
         assert (b"%d" % got, said, len(asked)) == (status[:3], b"", 1)
-        assert settled(server).proxy.records.activity.totals["refusals"] == 0
+        assert settled(server).proxy.addons.records.activity.totals["refusals"] == 0
 
 
 @pytest.mark.parametrize("path", [HOME, "/v1/responses", "/v1/messages", "/v1beta/interactions"])
@@ -177,6 +177,6 @@ def test_a_body_that_is_no_object_passes_as_it_came(body, path, caplog):
 
     with before(answer) as server:
         assert ask(server.url, "POST", path, body, JSON)[0] == 400
-        assert settled(server).proxy.records.activity.totals["repairs"] == 0
+        assert settled(server).proxy.addons.records.activity.totals["repairs"] == 0
     assert [seen.body for seen in came] == [body]
     assert not [record for record in caplog.records if "Error" in record.getMessage()]

@@ -64,8 +64,8 @@ def test_a_client_that_hangs_up_ends_what_is_only_passed_on(method, path, body, 
             if begun:
                 assert client.recv(300).startswith(b"HTTP/1.1 200")
             asked.wait(30)
-        assert settled(server).proxy.records.metrics.in_flight == 0
-        told = server.proxy.records.metrics.text()
+        assert settled(server).proxy.addons.metrics.in_flight == 0
+        told = server.proxy.addons.metrics.text()
         assert 'trimtab_errors_total{kind="client"} 1.0' in told
         ended.wait(30)
     assert closed == [True]
@@ -76,9 +76,9 @@ def test_a_client_that_hangs_up_in_the_middle_of_its_body_is_not_told_as_the_pro
     with raw_provider(lambda *_: None) as provider, proxied(provider.url) as server:
         with connected(server) as client:
             client.sendall(request(path=path, body=b"x" * 3_000_000)[:1_500_000])
-            while not server.proxy.records.metrics.in_flight:
+            while not server.proxy.addons.metrics.in_flight:
                 time.sleep(0.01)
-        told = settled(server).proxy.records.metrics.text()
+        told = settled(server).proxy.addons.metrics.text()
         assert 'trimtab_errors_total{kind="client"} 1.0' in told
         assert 'kind="upstream"} 1' not in told
 

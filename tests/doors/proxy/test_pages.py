@@ -23,8 +23,9 @@ from trimtab.proxy.dashboard.format import dollars as money
 from trimtab.proxy.records import recent_requests
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import CLIENT
-from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord, RequestTexts
-from trimtab.proxy.records.session_record import EditRecord, RefusalRecord, TurnRecord
+from trimtab.proxy.records.recent_requests import RecentRequests
+from trimtab.proxy.records.request_record import RequestRecord, RequestTexts
+from trimtab.proxy.records.session_record import EditRecord
 from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.reporting import pages
 
@@ -68,14 +69,14 @@ def activity():
     )  # fmt: skip
     one.model = one.prompt = one.project = one.problem = HOSTILE
     for number in range(1, 400):
-        turn = TurnRecord(number, 100.0 + number, 900 * number, 300 * number, 90_000, 70_000)
+        turn = RequestRecord(number, 100.0 + number, 900 * number, 300 * number, 90_000, 70_000)
         turn.kept, turn.cached, turn.prompt = 100 * number, 50, 300 * number
         turn.sends, turn.status = 2 if number == 399 else 1, 200
         one.turns.append(turn)
         one.count = number
     one.edits["h1"] = EditRecord("h1", "log-digest", "replace", HOSTILE, HOSTILE, 3, 900, 90, 0.1)
     one.in_force = ("h1",)
-    one.refusals.append(RefusalRecord(150.0, 3, 400, "too_long", "recovered"))
+    one.turns[-1].refusals = ((400, "too_long"),)
     return log
 
 
@@ -83,12 +84,11 @@ def activity():
 def requests():
     """One that failed, with texts."""
     found = RecentRequests()
-    found.keeps_texts = True
     body = json.dumps({"messages": [{"role": "user", "content": HOSTILE}]}).encode()
     texts = RequestTexts(body, body + b" ", HOSTILE.encode())
     found.add(RequestRecord(
-        1, 100.0, "openai", HOSTILE, "generate", HOSTILE, HOSTILE, "5e55", 500, problem=HOSTILE,
-        texts=texts,
+        1, 100.0, request=1, upstream="openai", path=HOSTILE, operation="generate", client=HOSTILE,
+        model=HOSTILE, session="5e55", status=500, problem=HOSTILE, texts=texts,
     ))  # fmt: skip
     return found
 
@@ -105,15 +105,15 @@ def shown(activity, requests):
     yield views.edit(one, edit, None, HOSTILE * 5_000, token="t")
     folded = json.dumps([{"role": "user", "content": HOSTILE}] * 2)
     yield views.edit(one, edit, folded, "", token="t")
-    yield request_views.requests(requests, activity.sessions, 500.0, "")
-    yield request_views.requests(requests, {}, 500.0, HOSTILE)
+    yield request_views.requests(requests, activity.sessions, 500.0, "", keeps_texts=True)
+    yield request_views.requests(requests, {}, 500.0, HOSTILE, keeps_texts=False)
     yield request_views.request(requests.rows[0], one, 500.0, keeps_texts=True)
     ledger = UsageLedger()
     usage = CallUsage(HOSTILE, 10, 10, 0, 0, 10)
     ledger.add("openai/5e55", agent=HOSTILE, upstream=HOSTILE, arm="", when=1.0, arrived=20,
                usage=usage, tenant=HOSTILE)  # fmt: skip
     for by in spend_view.GROUPS:
-        found = spend_view.spend(ledger, by)
+        found = spend_view.spend(ledger.unwritten(), by)
         yield spend_view.spend_page(found, by, activity, activity.sessions)
     yield whole_pages.sign_in(True)
     yield whole_pages.message(HOSTILE, HOSTILE)
@@ -180,7 +180,7 @@ def test_an_agent_and_its_provider_are_joined_by_one_arrow():
 
 
 def test_the_axis_ends_at_or_above_the_largest_bar_and_leaves_out_a_window_far_above():
-    turns = [TurnRecord(1, 1.0, arrived=1_130, sent=900, window=900, status=200)]
+    turns = [RequestRecord(1, 1.0, arrived=1_130, sent=900, window=900, status=200)]
     assert chart.context(turns).ticks[-1].label == "1.2k"
     turns[0].window = 1_000_000
     found = chart.context(turns)
@@ -189,7 +189,7 @@ def test_the_axis_ends_at_or_above_the_largest_bar_and_leaves_out_a_window_far_a
 
 
 def test_turns_that_failed_or_lost_the_cache_are_drawn_when_others_are_left_out():
-    turns = [TurnRecord(n, float(n), 900, 900, status=200) for n in range(1, 400)]
+    turns = [RequestRecord(n, float(n), 900, 900, status=200) for n in range(1, 400)]
     turns[100].status, turns[200].cause = 502, CLIENT
     for size in (chart.WIDE, chart.NARROW):
         bars = chart.context(turns, size).bars
@@ -248,10 +248,10 @@ def test_failures_come_first_and_count_as_no_work(activity, requests):
     one = log.session("1", tenant="local", upstream="u", format="openai-chat", client="",
                       hint="", now=1.0)  # fmt: skip
     for status in (502, 0, 429):
-        log.sent(one, TurnRecord(1, 1.0, arrived=500, sent=100, status=status), ["fold"])
+        log.ended(one, RequestRecord(1, 1.0, arrived=500, sent=100, status=status))
     assert log.line() == "3 requests failed"
     assert one.sums == {"failed": 3}
-    log.sent(one, TurnRecord(2, 1.0, arrived=500, sent=100, status=200), [])
+    log.ended(one, RequestRecord(2, 1.0, arrived=500, sent=100, status=200))
     assert log.line().startswith("400 of 500 tokens saved over 1 request,")
 
 
@@ -266,7 +266,7 @@ def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
         add(f"t{number}", "treated", 6_000 + 11 * number)
         add(f"c{number}", "control", 10_000)
     add("t1/keep-warm", "", 1_000, agent=WARMER)
-    found = spend_view.spend(ledger, "agent")
+    found = spend_view.spend(ledger.unwritten(), "agent")
     rows = spend_view._answers(found, activity)
     answers, how = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
     treated = sum(6_000 + 11 * number for number in range(40))
@@ -287,14 +287,12 @@ def test_texts_of_requests_are_bounded(monkeypatch):
 
     def add(number, size):
         texts = RequestTexts(b"x" * size, b"y" * size, b"z" * size)
-        kept.add(RequestRecord(number, 1.0, "u", "/", "generate", texts=texts))
+        kept.add(RequestRecord(0, 1.0, request=number, texts=texts))
 
     add(1, 10)
-    assert kept.get(1).texts is None  # not asked for
-    kept.keeps_texts = True
     for number in range(2, 9):
         add(number, 100)
-    assert [row.number for row in kept.rows if row.texts is not None] == [6, 7, 8]
+    assert [row.request for row in kept.rows if row.texts is not None] == [6, 7, 8]
     for number in range(9, 2_000):
         add(number, 1)
     assert len(kept.rows) == recent_requests.MOST

@@ -84,10 +84,10 @@ def test_a_client_that_hangs_up_ends_the_wait():
         with pytest.raises(OSError, match="timed out"):
             _asked_for(0.5, server.port)
         for _ in range(300):
-            if not server.proxy.records.metrics.in_flight:
+            if not server.proxy.addons.metrics.in_flight:
                 break
             time.sleep(0.01)
-        assert not server.proxy.records.metrics.in_flight
+        assert not server.proxy.addons.metrics.in_flight
 
 
 def _asked_for(seconds: float, port: int) -> None:

@@ -93,7 +93,9 @@ def test_a_recall_is_answered_within_the_proxy_and_never_seen(sdk, stream, mixed
         assert all(_calls_recall(record) for record in behind)
         assert behind[1].cached_tokens > 0.8 * behind[0].tokens
         assert all(record.violations == () for record in provider.requests)
-        assert settled(server).proxy.records.activity.totals["turns"] == len(provider.requests)
+        assert settled(server).proxy.addons.records.activity.totals["turns"] == len(
+            provider.requests
+        )
 
 
 def _calls_recall(record):
@@ -193,7 +195,7 @@ def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
         assert (status, len(provider.requests)) == (200, 2)
         assert headers["x-trimtab-rounds"] == "2"
         assert [block.get("text") for block in json.loads(said)["content"]] == ["Done."]
-        assert settled(server).proxy.records.activity.totals["prompt"] > 0
+        assert settled(server).proxy.addons.records.activity.totals["prompt"] > 0
 
 
 TOOLS = [{"type": "function", "function": {"name": "get", "parameters": {"type": "object"}}}]

@@ -54,7 +54,7 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(texts, tmp_path, c
         settled(server)
         served = server.proxy.tenants._served.values()
         learned = repr([dict(one.learned._facts) for one in served])
-        sessions = repr(server.proxy.records.activity.sessions)
+        sessions = repr(server.proxy.addons.records.activity.sessions)
     assert "provider generate" in caplog.text
     assert ("xylophone" in sessions) == (texts is None)
     for told in (caplog.text, metrics.decode(), learned, sessions):
@@ -273,7 +273,7 @@ def test_a_form_from_elsewhere_changes_nothing():
         proxied(provider.url, window=WINDOW) as server,
     ):
         turn_by_turn(server.url, 24)
-        session = next(iter(settled(server).proxy.records.activity.sessions.values()))
+        session = next(iter(settled(server).proxy.addons.records.activity.sessions.values()))
         handle = next(iter(session.edits))
         page = f"{HOME}s/{session.id}/e/{handle}"
         _, _, body = ask(server.url, "GET", page)
@@ -334,7 +334,7 @@ def test_another_tenant_s_handle_is_refused(tmp_path):
         proxied(provider.url, window=WINDOW, tenants="key", store=store) as server,
     ):
         turn_by_turn(server.base, 24)  # with the proxy's token, and no key
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         session = next(iter(activity.sessions.values()))
         tenants, upstream = server.proxy.tenants, server.proxy.settings.upstreams[0]
         handle = next(iter(session.edits))

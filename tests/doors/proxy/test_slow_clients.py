@@ -61,7 +61,7 @@ def test_a_body_too_long_to_be_signed_is_a_413_that_says_what_to_set(path, chunk
             status, headers, answer = ask(
                 server.base, "POST", path, pieces if chunked else body, JSON
             )
-            assert settled(server).proxy.records.metrics.in_flight == 0
+            assert settled(server).proxy.addons.metrics.in_flight == 0
         assert provider.requests == []
     said = json.loads(answer)
     assert (status, said["error"]["type"]) == (413, "request_too_large")
@@ -164,7 +164,7 @@ def test_a_body_that_stops_in_the_middle_is_a_408(path, parser):
         said = rest_of(client)
         assert said.startswith(b"HTTP/1.1 408 ")
         assert b"request_timeout" in said
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
 
 
 # --- no longer -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_client_that_closes_only_its_own_direction_gets_its_answer(stream, wai
         client.shutdown(socket.SHUT_WR)
         answer = rest_of(client)  # and the connection ends with it
         assert [record.status for record in provider.requests] == [200]
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
     hundred, _, answer = answer.partition(b"\r\n\r\n")
     assert hundred == b"HTTP/1.1 100 Continue"
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -214,7 +214,7 @@ def test_a_client_that_hangs_up_before_an_answer_ends_the_provider_s_work(parser
             while not provider.requests:
                 time.sleep(0.01)
         began = time.monotonic()
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
         assert time.monotonic() - began < 4  # the answer would take twenty seconds
 
 
@@ -227,5 +227,5 @@ def test_a_request_that_ends_in_the_middle_reaches_nobody(parser):
         client.sendall(HEAD + b"\r\n" + BODY[:-5])
         client.shutdown(socket.SHUT_WR)
         assert rest_of(client) == b""
-        assert settled(server).proxy.records.metrics.in_flight == 0
+        assert settled(server).proxy.addons.metrics.in_flight == 0
         assert provider.requests == []

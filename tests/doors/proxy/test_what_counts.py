@@ -9,7 +9,8 @@ from dataclasses import replace
 from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
-from trimtab.proxy.records.activity_log import ActivityLog, TurnRecord
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.retry.effects import Done
@@ -24,7 +25,7 @@ def test_requests_that_fail_are_no_work_however_often_they_are_tried():
         bodies = [long_session(4, most=500)] * 4 + [long_session(5, most=500)]
         statuses = [ask(server.url, "POST", "/v1/messages", b, JSON)[0] for b in bodies]
         assert statuses == [500, 500, 500, 200, 200]
-        activity = settled(server).proxy.records.activity
+        activity = settled(server).proxy.addons.records.activity
         (session,) = activity.sessions.values()
         assert session.sums["turns"] == activity.totals["turns"] == 2
         assert activity.line().startswith("0 of ")
@@ -50,10 +51,10 @@ def test_without_a_count_of_the_provider_s_its_last_one_says_how_large_its_token
     session = activity.session(
         "s", tenant="t", upstream="u", format="anthropic", client="", hint="", now=0.0
     )
-    counted = TurnRecord(1, 0.0, arrived=2_000, sent=1_000, prompt=1_500, status=200)
-    silent = TurnRecord(2, 1.0, arrived=4_000, sent=2_000, status=200)
+    counted = RequestRecord(1, 0.0, arrived=2_000, sent=1_000, prompt=1_500, status=200)
+    silent = RequestRecord(2, 1.0, arrived=4_000, sent=2_000, status=200)
     for turn in (counted, silent):
-        activity.sent(session, turn, ())
+        activity.ended(session, turn)
     assert (silent.arrived, silent.sent) == (6_000, 3_000)
     assert activity.totals["saved"] == 1_500 + 3_000
 
@@ -70,10 +71,12 @@ def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):
     session, bodies = Session(window=60_000, reserve=4_000), [long_session(40), long_session(41)]
     record = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0)
     first, second = (session.fit(body) for body in bodies)
-    made = record.turn(first, 1.0)
+    made = RequestRecord(0, 1.0)
+    record.add(made, [first])
     assert (made.new, made.edits) == (len(first.report.edits), len(first.report.edits)) != (0, 0)
     assert "report" not in vars(second)
-    stood = record.turn(second, 2.0)
+    stood = RequestRecord(0, 2.0)
+    record.add(stood, [second])
     assert "report" not in vars(second), "nobody reads what it would say"
     assert (stood.new, stood.edits, stood.repairs) == (0, made.edits, 0)
     assert record.in_force == first.handles == second.handles
@@ -86,9 +89,9 @@ def test_an_edit_made_anew_on_the_same_block_is_recorded_as_it_is_now():
     record = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0)
     session = Session(window=60_000, reserve=4_000)
     fitted = session.fit(long_session(40))
-    record.turn(fitted, 1.0)
+    record.add(RequestRecord(0, 1.0), [fitted])
     (handle, *_) = fitted.handles
     old = record.edits[handle]
     record.edits[handle] = replace(old, tokens_after=old.tokens_before, turn=0)
-    record.turn(fitted, 2.0)
+    record.add(RequestRecord(0, 2.0), [fitted])
     assert record.edits[handle] == replace(old, turn=2)

@@ -63,8 +63,8 @@ def test_a_proxy_keeps_what_was_billed_and_the_bill_compares_the_arms(
                 headers = {"user-agent": "claude-cli/2.1 (external)", "x-api-key": "k"}
                 status, _, _ = ask(server.url, "POST", "/v1/messages", json.dumps(body), headers)
                 assert status == 200
-            records = settled(server).proxy.records
-            records.ledger.write()
+            records = settled(server).proxy.addons.records
+            records.write()
             arms = {session.arm for session in records.activity.sessions.values()}
         prompt = sum(record.tokens for record in provider.requests)
     assert arms == {"control", "treated"}

@@ -18,10 +18,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from trimtab.amounts import many
+from trimtab.proxy import log_lines
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.config.settings import Address, ProxySettings
-from trimtab.proxy.records import logs
 from trimtab.proxy.server import Server
 from trimtab.setting_kinds import nearest
 from trimtab.settings import Settings
@@ -72,11 +72,11 @@ def run(
 def _behind_own_proxy(command: Sequence[str], settings: ProxySettings, setup: Setup) -> int:
     """Run the agent behind a proxy that ends with it, and tell at the end what was saved."""
     if not _listens_to_logs():
-        logs.silence()  # the terminal is the agent's
+        log_lines.silence()  # the terminal is the agent's
     with Server(Proxy(settings)) as server:
         _tell(f"dashboard {server.dashboard}")
         code = _run_agent(command, setup.at(server.base), server.base)
-        activity, problem = server.proxy.records.activity, server.proxy.tenants.store_problem
+        activity, problem = server.proxy.addons.records.activity, server.proxy.tenants.store_problem
     if problem:
         _tell(f"warning: the store kept nothing at the end: {problem}")
     for text, count in activity.warnings.items():

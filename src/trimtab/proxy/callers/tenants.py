@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from trimtab import stores
-from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
+from trimtab.errors import InvalidRequest, StoreError, TrimtabError
 from trimtab.forking import Lock
 from trimtab.formats.body import RequestBody
-from trimtab.formats.detect import FormatName
-from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.formats.incremental_json import IncrementalParser
-from trimtab.journal.archive import Archived
-from trimtab.journal.excerpts import answer
 from trimtab.pricing.conversation_usage import TENANT as USAGE
+from trimtab.proxy import log_lines
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
-from trimtab.proxy.records import logs
-from trimtab.proxy.records.session_record import EditRecord, SessionRecord
-from trimtab.request.fitted import Fitted
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.rounds import StoreBackoff, StoredExchanges
 from trimtab.session import Session
@@ -50,13 +43,21 @@ _BEGINNING = 600
 """Bytes of a body's beginning that identify its conversation's last body in the cache."""
 
 
-class Served(NamedTuple):
+class TenantSession(NamedTuple):
     """One tenant at one upstream: its session and its learned limits, both in the store."""
 
     session: Session
     learned: LearnedLimits
     deferred: DeferredStore | None = None
     """Holds writes back until the provider has accepted a request; None if there is one tenant."""
+
+    def accept(self) -> None:
+        """Store its data from now on: the provider has accepted a request of it."""
+        try:
+            if self.deferred is not None:
+                self.deferred.accept()
+        except StoreError as error:
+            fault("store", error)
 
 
 class Tenants:
@@ -73,7 +74,7 @@ class Tenants:
         self._parsed_bytes = 0
         """Of all texts in ``_growing``."""
         self._lock, self._quiet = Lock(), StoreBackoff()
-        self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
+        self._served: OrderedDict[tuple[str, str], TenantSession] = OrderedDict()
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
         """Tenants in the store, by upstream and all digests of their credential."""
         self._former: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -122,7 +123,7 @@ class Tenants:
                 self._served.pop((upstream.name, tenant), None)
         return tenant
 
-    def served(self, upstream: Upstream, tenant: str) -> Served:
+    def served(self, upstream: Upstream, tenant: str) -> TenantSession:
         """The session and learned limits of this tenant at this upstream."""
         key = (upstream.name, tenant)
         served = self._served.pop(key, None)
@@ -132,7 +133,7 @@ class Tenants:
                 session = Session(
                     store="memory:", settings=self.settings.fitting, window=upstream.window
                 )
-                return Served(session, LearnedLimits())
+                return TenantSession(session, LearnedLimits())
             one_tenant = self.settings.one_tenant
             deferred = None if one_tenant else DeferredStore(
                 self._store, name, KEY,
@@ -142,19 +143,21 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            served = Served(session, session.learned, deferred)
+            served = TenantSession(session, session.learned, deferred)
         self._served[key] = served
         while len(self._served) > MOST:
             self._served.popitem(last=False)
         return served
 
-    def accepted(self, served: Served) -> None:
-        """Store this tenant's data from now on: the provider has accepted a request of it."""
-        try:
-            if served.deferred is not None:
-                served.deferred.accept()
-        except StoreError as error:
-            fault("store", error)
+    def find(self, upstream_name: str, tenant: str) -> Session | None:
+        """The session of a tenant, which an earlier run may have made; None where its upstream is
+        not configured any more, or it has none."""
+        served = self._served.get((upstream_name, tenant))
+        if served is None and tenant:
+            named = (one for one in self.settings.upstreams if one.name == upstream_name)
+            if (upstream := next(named, None)) is not None:
+                served = self.served(upstream, tenant)
+        return None if served is None else served.session
 
     def source(self, tenant: str, body: bytes, budget: RequestBudget) -> RequestBody | None:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same
@@ -211,113 +214,10 @@ class Tenants:
         store = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
         return StoredExchanges(store, self._quiet)
 
-    # --- what the pages ask for ---------------------------------------------------------------
-
-    def _of(self, record: SessionRecord) -> Session | None:
-        served = self._served.get((record.upstream, record.tenant))
-        if served is None and record.tenant:  # of an earlier run, or not used for long
-            named = (one for one in self.settings.upstreams if one.name == record.upstream)
-            if (upstream := next(named, None)) is not None:
-                served = self.served(upstream, record.tenant)
-        return None if served is None else served.session
-
-    def texts(self, record: SessionRecord, handle: str) -> tuple[str | None, str]:
-        """The original behind a handle (None if it is no longer kept), and what is sent instead."""
-        session = self._of(record)
-        if session is None:
-            return None, ""
-        try:
-            return session.recall(handle), session.shown(handle)
-        except TrimtabError:
-            return None, ""
-
-    def pins(self, record: SessionRecord) -> list[str]:
-        """What is pinned in a session's conversation; [] if it is not known yet."""
-        session = self._of(record)
-        if session is None or not record.conversation:
-            return []
-        return session.pins(record.conversation)
-
-    def keep(self, record: SessionRecord, *, text: str, file: str, pinned: bool) -> None:
-        """Pin a sentence or a file of a session's conversation, or unpin it.  Raises
-        TrimtabError."""
-        session = self._of(record)
-        if session is None or not record.conversation:
-            raise UnknownHandle("this session has sent nothing yet: pin after its next request")
-        change = session.pin if pinned else session.unpin
-        change(text=text, file=file, conversation=record.conversation)
-
-    def look_up(self, record: SessionRecord, words: str) -> str:
-        """What the recall tool answers to a search for ``words`` in all that was taken out of a
-        session; "": a list of it."""
-        session = self._of(record)
-        if session is None:
-            return ""
-        return answer(_Taken(session, record), {"search": words} if words else {}).text
-
-    def preview(self, record: SessionRecord, body: bytes) -> Fitted | None:
-        """What a cut made now would leave of a session's request; None if it cannot be said."""
-        session = self._of(record)
-        try:
-            format = cast(FormatName, record.format)
-            return session.preview(body, format=format) if session else None
-        except TrimtabError:
-            return None
-
-    def act(self, name: str, record: SessionRecord, edit: EditRecord) -> None:
-        """Undo an edit, pin its blocks, or unpin them.  Raises TrimtabError."""
-        session = self._of(record)
-        if session is None:
-            raise UnknownHandle("this session's upstream is no longer configured: add it again")
-        acts: Mapping[str, Callable[[str], None]] = {
-            "undo": session.undo, "pin": session.pin, "unpin": session.unpin,
-        }  # fmt: skip
-        acts[name](edit.handle)
-        edit.pinned = name != "unpin"
-        if name == "undo":
-            edit.undone = record.count + 1
-
-
-class _Taken:
-    """What was taken out of one session of the dashboard, as a look-up reads it."""
-
-    def __init__(self, session: Session, record: SessionRecord) -> None:
-        self.recall = session.recall
-        self.archive = [Archived(edit.handle) for edit in reversed(record.edits.values())]
-
 
 def _tell(store: WatchedStore) -> None:
     """Log one line when the store begins to fail, and one when it works again."""
     if store.failing is None:
-        logs.say("the store answers again")
+        log_lines.say("the store answers again")
     else:
-        logs.say(f"the store fails: {store.failing}", level=logging.WARNING)
-
-
-def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
-    """The id of the conversation that a parsed body belongs to: a digest of its tenant, its format,
-    the client's name for it (``hint``) and the first words of its user.
-
-    Requests for titles, classifiers and subagents share the client's name, but not the first words.
-    """
-    parts = (tenant, format, hint, first_words(body))
-    data = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=6).hexdigest()
-
-
-def first_words(body: Any) -> str:
-    """The text of the first message of a user; "" where there is none."""
-    values = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
-    messages: Any = next((value for value in values if value), None)
-    for message in messages if isinstance(messages, list) else []:
-        if isinstance(message, dict) and message.get("role") == "user":
-            return _texts(message.get("content") or message.get("parts"))
-    return messages if isinstance(messages, str) else ""
-
-
-def _texts(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return "\n".join(str(text) for text in texts if text)
+        log_lines.say(f"the store fails: {store.failing}", level=logging.WARNING)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trimtab.proxy.records.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER
-from trimtab.proxy.records.session_record import TurnRecord
+from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.reporting.axis import axis_ticks, short_number
 
 TOP, BOTTOM = 18, 40
@@ -106,7 +106,7 @@ class Chart:
         return self.height - 10
 
 
-def context(turns: Sequence[TurnRecord], size: Size = WIDE) -> Chart:
+def context(turns: Sequence[RequestRecord], size: Size = WIDE) -> Chart:
     """The chart of these turns."""
     shown = _thinned(turns, size.bars)
     most = max((max(turn.sent, turn.arrived) for turn in shown), default=0)
@@ -134,7 +134,7 @@ def context(turns: Sequence[TurnRecord], size: Size = WIDE) -> Chart:
     )
 
 
-def _thinned(turns: Sequence[TurnRecord], most: int) -> list[TurnRecord]:
+def _thinned(turns: Sequence[RequestRecord], most: int) -> list[RequestRecord]:
     """At most ``most`` turns: of each run of turns the most notable one, else the last."""
     every = -(-len(turns) // most) or 1
     newest = list(reversed(turns))
@@ -142,11 +142,13 @@ def _thinned(turns: Sequence[TurnRecord], most: int) -> list[TurnRecord]:
     return [max(run, key=_interest) for run in runs][::-1]
 
 
-def _interest(turn: TurnRecord) -> tuple[bool, bool, bool, int]:
+def _interest(turn: RequestRecord) -> tuple[bool, bool, bool, int]:
     return not turn.answered, turn.sends > 1, bool(turn.cause), turn.number
 
 
-def _bar(turn: TurnRecord, x: float, step: float, scale: float, floor: int, numbered: bool) -> Bar:
+def _bar(
+    turn: RequestRecord, x: float, step: float, scale: float, floor: int, numbered: bool
+) -> Bar:
     width = max(step * 0.82, 0.8)
     sizes = (
         ("kept", turn.kept),
@@ -171,7 +173,7 @@ def _part(kind: str, x: float, y: float, width: float, height: float) -> BarPart
     return BarPart(kind, _text(x), _text(y), _text(width), _text(height))
 
 
-def _tooltip(turn: TurnRecord) -> str:
+def _tooltip(turn: RequestRecord) -> str:
     text = f"turn {turn.number}: {turn.sent:,} tokens sent of {turn.arrived:,}"
     if turn.prompt:
         text += f"; the provider counted {turn.prompt:,}, {turn.cached:,} of them cached"
@@ -189,7 +191,7 @@ def _tooltip(turn: TurnRecord) -> str:
 
 
 def _lines(
-    shown: Sequence[TurnRecord], size: Size, step: float, scale: float, floor: int, top: float
+    shown: Sequence[RequestRecord], size: Size, step: float, scale: float, floor: int, top: float
 ) -> list[Polyline]:
     polylines = []
     for kind in ("window", "trigger"):

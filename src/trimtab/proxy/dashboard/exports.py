@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from trimtab.proxy.records.recent_requests import RecentRequests
-from trimtab.proxy.records.session_record import SessionRecord, as_row
+from trimtab.proxy.records.request_record import RequestRecord, as_row
+from trimtab.proxy.records.session_record import SessionRecord
 
 
 def as_json(value: Any) -> bytes:
@@ -25,18 +26,24 @@ def session(session: SessionRecord) -> bytes:
     """One session with its turns, edits and refusals."""
     edits = [as_row(edit) | {"state": session.state(edit)} for edit in session.edits.values()]
     return as_json(_session(session) | {
-        "turns": [as_row(turn) for turn in session.turns], "edits": edits,
-        "refusals": [as_row(refusal) for refusal in session.refusals],
+        "turns": [turn.as_turn() for turn in session.turns], "edits": edits,
+        "refusals": [refusal._asdict() for refusal in session.refusals],
     })  # fmt: skip
 
 
 def _session(session: SessionRecord) -> dict[str, Any]:
     row = as_row(session) | {"title": session.title, "sums": dict(session.sums)}
-    for name in ("beginning", "loaded", "in_force"):
+    for name in ("beginning", "loaded", "stored", "in_force"):
         row.pop(name, None)
     return row
 
 
 def requests(recent: RecentRequests) -> bytes:
     """The last requests, the newest first; never their texts."""
-    return as_json({"requests": [as_row(row) for row in reversed(recent.rows)]})
+    return as_json({"requests": [_request(row) for row in reversed(recent.rows)]})
+
+
+def _request(record: RequestRecord) -> dict[str, Any]:
+    row = as_row(record)
+    turn, row["number"] = row["number"], row.pop("request")
+    return row | ({"turn": turn} if turn else {})

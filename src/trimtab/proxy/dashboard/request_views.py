@@ -10,8 +10,8 @@ from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, REQUESTS, page
 from trimtab.proxy.dashboard.readable import indented, statements
 from trimtab.proxy.dashboard.views import cut
 from trimtab.proxy.http.content_encoding import unpacked
-from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord
-from trimtab.proxy.records.request_recorder import agent_of
+from trimtab.proxy.records.recent_requests import RecentRequests
+from trimtab.proxy.records.request_record import RequestRecord, agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 
 SHOWN = 100
@@ -20,20 +20,21 @@ TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer
 
 
 def requests(
-    recent: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
-) -> bytes:
+    recent: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str, *,
+    keeps_texts: bool,
+) -> bytes:  # fmt: skip
     """The last requests that match ``wanted``; "failed" matches those that failed."""
     rows = [row for row in reversed(recent.rows) if _matches(row, wanted)]
     return page(
         "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(recent.rows),
         rows=[_row(row, sessions, now) for row in rows[:SHOWN]], more=len(rows) - SHOWN,
-        wanted=wanted, action=REQUESTS, keeps_texts=recent.keeps_texts,
+        wanted=wanted, action=REQUESTS, keeps_texts=keeps_texts,
     )  # fmt: skip
 
 
 def _matches(row: RequestRecord, wanted: str) -> bool:
     text = f"{row.upstream} {row.path} {row.client} {row.model} {row.status} {row.problem}"
-    text += " failed" if row.failed else ""
+    text += "" if row.answered else " failed"
     return all(word in text.casefold() for word in wanted.casefold().split())
 
 
@@ -41,8 +42,8 @@ def _row(row: RequestRecord, sessions: Mapping[str, SessionRecord], now: float) 
     session = sessions.get(row.session)
     counted = bool(row.prompt)
     return {
-        "number": row.number, "when": ago(now - row.when), "status": row.status or "no answer",
-        "failed": row.failed, "what": row.path, "to": row.upstream,
+        "number": row.request, "when": ago(now - row.when), "status": row.status or "no answer",
+        "failed": not row.answered, "what": row.path, "to": row.upstream,
         "agent": agent_of(row.client)[:24] if row.client else "–", "model": row.model or "–",
         "session": row.session if session else "", "title": session.title if session else "",
         "problem": row.problem,
@@ -82,9 +83,9 @@ def request(
     times = duration(row.seconds)
     times += f", first byte after {duration(row.first_byte)}" if row.first_byte else ""
     return page(
-        "request.html", f"Request {row.number}", section=REQUESTS, trail=(("Requests", REQUESTS),),
+        "request.html", f"Request {row.request}", section=REQUESTS, trail=(("Requests", REQUESTS),),
         row=_row(row, {}, now), times=times, client=row.client or "a client that gives no name",
         sends=row.sends, parts_kept=parts, whole=bool(row.texts and row.texts.cut),
-        address=f"{HOME}r/{row.number}", keeps_texts=keeps_texts,
+        address=f"{HOME}r/{row.request}", keeps_texts=keeps_texts,
         session=session.id if session else "", session_title=session.title if session else "",
     )  # fmt: skip

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.amounts import many
-from trimtab.errors import StoreError
 from trimtab.pricing.arms import Savings, arms_of
-from trimtab.pricing.conversation_usage import PREFIX, WARMER, read_facts
+from trimtab.pricing.conversation_usage import WARMER, read_facts
 from trimtab.pricing.paid import Paid, calls_of, grouped, total
 from trimtab.proxy.callers.tenants import HOLDER, LOCAL
 from trimtab.proxy.dashboard.format import dollars, share
 from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.session_record import SessionRecord
-from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.reporting.axis import short_number
 
 GROUPS = {
@@ -55,15 +53,8 @@ class Spend:
         }  # fmt: skip
 
 
-def spend(ledger: UsageLedger, by: str) -> Spend:
-    """Spend from the store and from what is not stored yet.  Runs in a worker thread."""
-    facts: dict[str, Any] = {}
-    if ledger.store is not None:
-        try:
-            facts = ledger.store.facts(PREFIX)
-        except StoreError:
-            facts = {}
-    facts |= ledger.unwritten()
+def spend(facts: Mapping[str, Any], by: str) -> Spend:
+    """Spend from the facts of what conversations were billed."""
     conversations, unread = read_facts(facts.values())
     calls = calls_of(conversations)
     pings = [call for call in calls if call.agent == WARMER]

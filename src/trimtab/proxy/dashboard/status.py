@@ -32,7 +32,7 @@ def _figures(session: SessionRecord, *, recall: bool) -> dict[str, Any]:
         "arrived": last.arrived, "saved": session.saved,
         "edits": dict(Counter(edit.kind for edit in edits)),
         "handles": [edit.handle for edit in reversed(edits)][:HANDLES],
-        "refusals": sum(refusal.action == "recovered" for refusal in session.refusals),
+        "refusals": session.sums["survived"],
         "recall": recall, "tenant": f"{session.upstream}/{session.tenant}",
         "page": f"/_trimtab/s/{session.id}",
     }  # fmt: skip

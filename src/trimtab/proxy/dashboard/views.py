@@ -18,15 +18,9 @@ from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
 from trimtab.proxy.dashboard.readable import statements
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import CAUSES
-from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord
-from trimtab.proxy.records.request_recorder import agent_of
-from trimtab.proxy.records.session_record import (
-    EditRecord,
-    RefusalRecord,
-    SessionRecord,
-    TurnRecord,
-    meaning,
-)
+from trimtab.proxy.records.recent_requests import RecentRequests
+from trimtab.proxy.records.request_record import RequestRecord, agent_of, meaning
+from trimtab.proxy.records.session_record import EditRecord, SessionRecord, SessionRefusal
 from trimtab.reporting.axis import short_number
 
 SHOWN_SESSIONS, SHOWN_EDITS, SHOWN_TURNS, SHOWN_PROBLEMS = 100, 200, 50, 5
@@ -67,13 +61,13 @@ def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]
     """The failures among the recent requests: one row for each provider and cause, newest first."""
     causes: dict[tuple[str, int, str], tuple[RequestRecord, int]] = {}
     for row in rows:
-        if row.failed:
+        if not row.answered:
             key = (row.upstream, row.status, row.problem)
             causes[key] = (row, causes.get(key, (row, 0))[1] + 1)
     newest = sorted(causes.values(), key=lambda cause: -cause[0].when)
     return [
         {
-            "number": row.number, "upstream": row.upstream, "status": row.status or "no answer",
+            "number": row.request, "upstream": row.upstream, "status": row.status or "no answer",
             "what": row.problem, "count": many(count, "request"), "when": ago(now - row.when),
         }
         for row, count in newest[:SHOWN_PROBLEMS]
@@ -160,7 +154,7 @@ def session(session: SessionRecord, now: float, wanted: str, problem: str = "") 
         ],
         turns=[_turn_row(turn, now) for turn in reversed(turns[-SHOWN_TURNS:])],
         earlier=len(turns) - SHOWN_TURNS,
-        refusals=[_refusal_row(refusal, now) for refusal in reversed(session.refusals)],
+        refusals=[_refusal_row(refusal, now) for refusal in reversed(list(session.refusals))],
     )  # fmt: skip
 
 
@@ -190,7 +184,7 @@ def _figures(session: SessionRecord) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
-def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
+def _marks(turns: Sequence[RequestRecord]) -> dict[str, Any]:
     """The marks that the chart's legend has to explain."""
     causes = {turn.cause for turn in turns}
     window = turns[-1].window if turns else 0
@@ -204,7 +198,7 @@ def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
     }
 
 
-def _breaks(turns: Sequence[TurnRecord]) -> list[tuple[str, str, int, str]]:
+def _breaks(turns: Sequence[RequestRecord]) -> list[tuple[str, str, int, str]]:
     """Cache breaks by cause: (cause, meaning, count, tokens)."""
     return [
         (cause, meant, len(broken), short_number(sum(turn.lost for turn in broken)))
@@ -213,7 +207,7 @@ def _breaks(turns: Sequence[TurnRecord]) -> list[tuple[str, str, int, str]]:
     ]
 
 
-def _turn_row(turn: TurnRecord, now: float) -> dict[str, Any]:
+def _turn_row(turn: RequestRecord, now: float) -> dict[str, Any]:
     return {
         "number": turn.number, "request": turn.request, "when": ago(now - turn.when),
         "status": turn.status or "no answer", "failed": not turn.answered,
@@ -236,7 +230,7 @@ def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
+def _refusal_row(refusal: SessionRefusal, now: float) -> dict[str, Any]:
     return {
         "when": ago(now - refusal.when), "turn": refusal.turn, "status": refusal.status,
         "kind": meaning(refusal.kind), "action": refusal.action,

@@ -32,11 +32,16 @@ class ClientGone(Exception):
 
 
 class Declined(Exception):
-    """A request that the proxy answers itself, with an error of this status, type and message."""
+    """A request that the proxy answers itself, with an error of this status, message and type.
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    ``closes``: whether the connection is closed, since more of the request may come.
+    """
+
+    def __init__(
+        self, status: int, message: str, kind: str = "trimtab_proxy", *, closes: bool = False
+    ) -> None:
         super().__init__(message)
-        self.status, self.kind = status, kind
+        self.status, self.kind, self.closes = status, kind, closes
 
 
 @dataclass
@@ -70,9 +75,8 @@ class Body:
             what = f"stopped for {self.patience:g} seconds"
             if left <= self.patience:
                 what = f"took longer than {self.total_patience:g} seconds"
-            self.stalled = Declined(
-                408, "request_timeout", f"the request's body {what}: send it again"
-            )
+            about = f"the request's body {what}: send it again"
+            self.stalled = Declined(408, about, "request_timeout", closes=True)
             raise self.stalled from None
         if message["type"] == "http.disconnect":
             self.gone = True
@@ -162,6 +166,17 @@ class HttpResponse:
         """A JSON response."""
         kind = (b"content-type", b"application/json")
         await self.whole(status, [kind, *headers], json.dumps(value).encode())
+
+    async def declined(self, declined: Declined) -> None:
+        """An error of ours, in a shape that all SDKs display; boto3 reads the fields at the top.
+        An answer that has begun is broken off instead."""
+        if self.begun:
+            return
+        kind, message = declined.kind, f"trimtab: {declined}"
+        error = {"type": kind, "message": message}
+        value = {"type": "error", "error": error, "code": kind, "message": message}
+        closing = [(b"connection", b"close")] if declined.closes else []
+        await self.json(declined.status, value, closing)
 
 
 async def while_there(body: Body, work: Coroutine[Any, Any, None]) -> None:

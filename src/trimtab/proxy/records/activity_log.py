@@ -6,17 +6,12 @@ Bounded: the oldest session is forgotten first.  Totals are kept for as long as 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from trimtab.amounts import many
+from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
-from trimtab.proxy.records.session_record import (
-    EditRecord,
-    RefusalRecord,
-    SessionRecord,
-    TurnRecord,
-)
+from trimtab.proxy.records.session_record import SessionRecord
 
 SESSIONS = 300
 WARNINGS = 50
@@ -37,25 +32,12 @@ class WarmTotals:
         return f"{pings} kept {caches} warm: {self.saved:.2f} $ saved for {self.spent:.2f} $"
 
 
-@dataclass(slots=True)
-class SessionNews:
-    """What of one session is not stored yet; ``edits`` holds handles."""
-
-    session: SessionRecord
-    turns: list[TurnRecord] = field(default_factory=list)
-    edits: set[str] = field(default_factory=set)
-    refusals: list[RefusalRecord] = field(default_factory=list)
-
-
 class ActivityLog:
     """All sessions, newest last, and totals."""
 
     def __init__(self) -> None:
         self.sessions: OrderedDict[str, SessionRecord] = OrderedDict()
-        self.news: dict[str, SessionNews] = {}
-        """What is not stored yet, by session id."""
         self.totals: Counter[str] = Counter()
-        self.edit_kinds: Counter[str] = Counter()
         self.savings: SavingsEstimator | None = None
         self.dollars = 0.0
         """US dollars saved, over models with a known price; 0 without a price table."""
@@ -80,23 +62,18 @@ class ActivityLog:
         record = self.sessions.pop(id, None)
         if record is None:
             record = SessionRecord(id, tenant, upstream, format, client, hint, now, now)
-            self.totals["sessions"] += 1
         self.sessions[id] = record
         while len(self.sessions) > SESSIONS:
             self.sessions.popitem(last=False)
         return record
 
-    def sent(self, session: SessionRecord, turn: TurnRecord, new_kinds: Iterable[str]) -> None:
+    def ended(self, session: SessionRecord, turn: RequestRecord) -> None:
         """Count a turn that has ended, in the provider's tokens if it reported them.
 
-        A turn without an answer counts as failed and saves nothing.  ``new_kinds``: the kind of
-        each new edit.
+        A turn without an answer counts as failed and saves nothing.
         """
         session.ratio = turn.in_their_tokens(session.ratio)
-        news = self._news(session)
-        news.turns.append(turn)
-        news.edits |= {edit.handle for edit in session.edits.values() if edit.turn == turn.number}
-        self.edit_kinds.update(new_kinds)
+        self.totals["refusals"] += len(turn.refusals)
         if not turn.answered:
             session.sums["failed"] += 1
             self.totals["failed"] += 1
@@ -104,36 +81,19 @@ class ActivityLog:
                 session.sums["edits"] += turn.new
                 self.totals["edits"] += turn.new
             return
-        saved = max(turn.arrived - turn.sent, 0)
         if self.savings is not None:
             now = RequestSizes(turn.when, turn.arrived, turn.sent, turn.rewritten)
             self.dollars += self.savings.saved(session.model, session.paid, now)
             session.paid = now
         counted = {
-            "turns": 1, "arrived": turn.arrived, "sent": turn.sent, "saved": saved,
+            "turns": 1, "arrived": turn.arrived, "sent": turn.sent, "saved": turn.saved,
             "edits": turn.new, "prompt": turn.prompt, "cached": turn.cached, "lost": turn.lost,
-            "output": turn.output,
+            "output": turn.output, "survived": len(turn.refusals),
         }  # fmt: skip
         session.sums.update(counted)
         session.now = turn.sent
         self.totals.update(counted)
         self.totals["repairs"] += turn.repairs
-
-    def changed(self, session: SessionRecord, edit: EditRecord) -> None:
-        """Record that an edit was undone, pinned or unpinned."""
-        self._news(session).edits.add(edit.handle)
-
-    def _news(self, session: SessionRecord) -> SessionNews:
-        return self.news.setdefault(session.id, SessionNews(session))
-
-    def refused(self, session: SessionRecord, refusal: RefusalRecord) -> None:
-        """Record a refusal and its outcome: "recovered" if the client never saw it."""
-        session.refusals.append(refusal)
-        self._news(session).refusals.append(refusal)
-        self.totals["refusals"] += 1
-        if refusal.action == "recovered":
-            self.totals["survived"] += 1
-            session.sums["survived"] += 1
 
     def line(self) -> str:
         """One line for the end of a run.

@@ -14,7 +14,8 @@ from typing import Any
 from zlib import crc32
 
 from trimtab.formats.engine.base import MESSAGE_LISTS
-from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
+from trimtab.proxy.records.request_record import RequestRecord
+from trimtab.proxy.records.session_record import SessionRecord
 
 LEAST = 2_048
 """Tokens.  A shorter prefix may never have been in the cache: providers keep none below 1,024 to
@@ -92,7 +93,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def note_break(
-    session: SessionRecord, turn: TurnRecord, began: tuple[tuple[str, int], ...]
+    session: SessionRecord, turn: RequestRecord, began: tuple[tuple[str, int], ...]
 ) -> None:
     """Record on an answered turn how many cached tokens it lost, and why.
 
@@ -120,7 +121,7 @@ def note_break(
     turn.cause = _cause(turn, changed=changed, idle=turn.when - earlier.when)
 
 
-def _cause(turn: TurnRecord, *, changed: bool, idle: float) -> str:
+def _cause(turn: RequestRecord, *, changed: bool, idle: float) -> str:
     """Whose break it is.  ``changed``: whether the client's request seems to have another beginning
     than the one before; ``idle``: seconds since that one."""
     ours = bool(turn.new) or turn.sends > 1

@@ -7,36 +7,17 @@ settings allow it.  Bounded: the oldest are dropped first.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import RequestSizes
 from trimtab.report import ReportEdit
 from trimtab.request.fitted import Fitted
 
 TURNS = 1_000
 EDITS = 2_000
-Row = TypeVar("Row")
-
-
-def as_row(record: Any) -> dict[str, Any]:
-    """A record as JSON-able data, without fields that have their default."""
-    row = {}
-    for attribute in fields(record):
-        value = getattr(record, attribute.name)
-        if isinstance(value, (str, int, float, tuple)) and (
-            attribute.default is MISSING or value != attribute.default
-        ):
-            row[attribute.name] = value
-    return row
-
-
-def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:
-    """The record that ``as_row`` wrote.  Raises TypeError if a field is missing."""
-    names = {attribute.name for attribute in fields(kind) if attribute.init}  # type: ignore[arg-type]
-    read = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
-    return kind(**{name: value for name, value in read.items() if name in names})
 
 
 @dataclass(slots=True)
@@ -63,8 +44,7 @@ class EditRecord:
         return self.tokens_before - self.tokens_after
 
 
-@dataclass(slots=True)
-class RefusalRecord:
+class SessionRefusal(NamedTuple):
     """One refusal by the provider, and what was done about it."""
 
     when: float
@@ -72,73 +52,6 @@ class RefusalRecord:
     status: int
     kind: str
     action: str
-
-
-_MEANINGS = {
-    "too_long": "too many tokens", "too_large": "too large", "rate": "too many requests",
-    "invalid_pairing": "tool calls and results do not match", "invalid_other": "an invalid request",
-}  # fmt: skip
-
-
-def meaning(kind: str) -> str:
-    """A refusal's kind in words."""
-    return _MEANINGS.get(kind, kind.replace("_", " "))
-
-
-@dataclass(slots=True)
-class TurnRecord:
-    """One request of a session and its outcome; all sizes in tokens."""
-
-    number: int
-    when: float
-    arrived: int = 0
-    sent: int = 0
-    window: int = 0
-    """Tokens that a prompt may have; 0 if unknown."""
-    trigger: int = 0
-    kept: int = 0
-    """Of what is sent: the part that is unchanged."""
-    edits: int = 0
-    new: int = 0
-    rewritten: int = 0
-    """Of what is sent: the part behind the first new edit; 0 without a price table."""
-    repairs: int = 0
-    status: int = 0
-    sends: int = 1
-    prompt: int = 0
-    """The prompt as the provider counted it; 0 if it reported nothing."""
-    cached: int = 0
-    written: int = 0
-    output: int = 0
-    fit_ms: float = 0.0
-    seconds: float = 0.0
-    note: str = ""
-    lost: int = 0
-    """Tokens that had been in the provider's cache and were not read from it."""
-    cause: str = ""
-    """Why they were not (``prefix_breaks``)."""
-    diagnosis: str = ""
-    """What the provider itself reports on its cache (``tools_changed``); "" if it does not."""
-    look_up: bool = False
-    """Whether it is a further round of one answer: the model reads what it looked up."""
-    request: int = 0
-    """Its number among the recent requests of this run; 0 for an earlier run."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether the provider answered."""
-        return 0 < self.status < 400
-
-    def in_their_tokens(self, before: float = 1.0) -> float:
-        """Convert the sizes to the provider's tokens.  Returns the provider's tokens per one of
-        ours. ``before``: the ratio of the turn before, used if the provider reported no prompt
-        size."""
-        if not self.answered:
-            return before
-        ratio = self.prompt / self.sent if self.prompt and self.sent else before
-        for name in ("arrived", "sent", "window", "trigger", "kept", "rewritten"):
-            setattr(self, name, round(getattr(self, name) * ratio))
-        return ratio
 
 
 @dataclass(slots=True)
@@ -162,10 +75,13 @@ class SessionRecord:
     """The folder that its agent works in, if its first request names it."""
     problem: str = ""
     """Why its last request failed; "" if it was answered."""
-    turns: deque[TurnRecord] = field(default_factory=lambda: deque(maxlen=TURNS))
+    turns: deque[RequestRecord] = field(default_factory=lambda: deque(maxlen=TURNS))
     edits: OrderedDict[str, EditRecord] = field(default_factory=OrderedDict)
-    refusals: deque[RefusalRecord] = field(default_factory=lambda: deque(maxlen=200))
     count: int = 0
+    stored: int = 0
+    """Turns up to this number are in the store."""
+    changed: set[str] = field(default_factory=set)
+    """Handles of edits that were undone, pinned or unpinned since they were stored."""
     now: int = 0
     """Tokens of its last answered request."""
     ratio: float = 1.0
@@ -194,24 +110,37 @@ class SessionRecord:
         """Tokens that were not sent, over all turns: what stays cut is not sent again each turn."""
         return self.sums["saved"]
 
-    def turn(self, fitted: Fitted, now: float, room: int | None = None) -> TurnRecord:
-        """Add a turn with this result.  ``room``: prompt tokens that learned limits allow."""
-        self.count += 1
-        self.last = now
-        turn = TurnRecord(self.count, now)
-        self.turns.append(turn)
-        self.sent(turn, fitted, room)
-        return turn
+    @property
+    def refusals(self) -> Iterator[SessionRefusal]:
+        """The refusals of its turns, oldest first."""
+        for turn in self.turns:
+            action = "recovered" if turn.answered else "passed on"
+            for status, kind in turn.refusals:
+                yield SessionRefusal(turn.when, turn.number, status, kind, action)
 
-    def sent(self, turn: TurnRecord, fitted: Fitted, room: int | None = None) -> None:
-        """Set what is sent on this turn, and record its new edits."""
+    def add(
+        self, turn: RequestRecord, fits: Sequence[Fitted], learned_room: int | None = None
+    ) -> None:
+        """Add a request made by these fits: more than one if it was refused in between.
+
+        ``learned_room``: prompt tokens that learned limits allowed the first one.
+        """
+        self.count += 1
+        turn.number, self.last = self.count, turn.when
+        self.turns.append(turn)
+        for fitted in fits:
+            self._take(turn, fitted, learned_room if fitted is fits[0] else None)
+
+    def _take(self, turn: RequestRecord, fitted: Fitted, learned_room: int | None) -> None:
+        """Set what was sent on this turn, and record its new edits."""
         turn.sent = turn.kept = fitted.tokens_after
         turn.window, turn.trigger = fitted.capacity, fitted.trigger
-        if room and (not turn.window or room < turn.window):
+        if learned_room and (not turn.window or learned_room < turn.window):
             share = turn.trigger / turn.window if turn.window else 1.0
-            turn.window, turn.trigger = room, int(room * share)
+            turn.window, turn.trigger = learned_room, int(learned_room * share)
         turn.arrived = fitted.tokens_before
         self.conversation = fitted.conversation or self.conversation
+        self.arm = fitted.arm or self.arm
         self.in_force = tuple(filter(None, fitted.handles))
         turn.edits, turn.repairs = len(fitted.handles), fitted.repairs
         edits: Iterable[EditRecord | ReportEdit]

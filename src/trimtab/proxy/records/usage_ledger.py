@@ -6,7 +6,7 @@ Requests only add to sums in memory; these are written every few seconds, and at
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,15 +18,12 @@ from trimtab.stores.tenant import TenantStore
 
 MOST = 2_000
 """Conversations in memory; one that was dropped and continues gets a new fact."""
-SECONDS = 5.0
-"""Seconds between two writes."""
 
 
 class UsageLedger:
-    """Sums calls by conversation.  Without a ``store`` the sums are not kept."""
+    """Sums calls by conversation."""
 
     def __init__(self) -> None:
-        self.store: TenantStore | None = None
         self._lock, self._process = Lock(), ProcessName()
         self._conversations: OrderedDict[str, ConversationUsage] = OrderedDict()
         self._changed: set[str] = set()
@@ -53,16 +50,15 @@ class UsageLedger:
         with self._lock:
             return self._facts(self._changed)
 
-    def write(self, more: Mapping[str, Any] | None = None) -> None:
-        """Write what has changed, and ``more`` facts; usage that could not be written is tried
-        again the next time."""
+    def write(self, store: TenantStore) -> None:
+        """Store what has changed; what could not be written is tried again the next time."""
         with self._lock:
             changed, self._changed = self._changed, set()
-            facts = self._facts(changed) | dict(more or {})
-        if self.store is None or not facts:
+            facts = self._facts(changed)
+        if not facts:
             return
         try:
-            self.store.write(self.store.batch("", updated_facts=facts))
+            store.write(store.batch("", updated_facts=facts))
         except StoreError:
             with self._lock:
                 self._changed |= changed

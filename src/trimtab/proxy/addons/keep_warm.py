@@ -12,10 +12,12 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.forking import ProcessName
@@ -23,19 +25,22 @@ from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
-from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy import log_lines
+from trimtab.proxy.addons.base import Addon, Core, in_background
+from trimtab.proxy.addons.metrics import Metrics
+from trimtab.proxy.addons.records import SECONDS as WRITE_SECONDS
+from trimtab.proxy.addons.records import Records
+from trimtab.proxy.callers.tenants import NOBODY
+from trimtab.proxy.exchange import Exchange
 from trimtab.proxy.http.answer_usage import TokenUsage
+from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.content_encoding import unpacked
-from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
+from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.records import logs
-from trimtab.proxy.records.request_recorder import ProxyRecords, agent_of
+from trimtab.proxy.provider_call import ProviderCall
+from trimtab.proxy.records.request_record import agent_of
 from trimtab.proxy.records.session_record import SessionRecord
-from trimtab.stores.tenant import TenantStore
 from trimtab.telemetry import fault
-
-if TYPE_CHECKING:
-    from trimtab.proxy.proxied_request import ClientRequest
 
 MOST = 200
 MOST_BYTES = 100_000_000
@@ -58,7 +63,7 @@ PREFIX = "gaps/"
 class IdleConversation:
     """One conversation since its last request: what was sent, and what the provider has cached."""
 
-    call: ClientRequest
+    request: ClientRequest
     body: bytes
     session: SessionRecord
     prices: PrefixPrices
@@ -70,58 +75,57 @@ class IdleConversation:
     """Whether pings have stopped for it; it may still continue."""
 
 
-class CacheWarmer:
-    """Watches conversations; ``run`` is the background task, ``tick`` one check.
+class KeepWarm(Addon):
+    """Watches conversations; ``tick`` is one check."""
 
-    ``client`` sends the pings; with None nothing is sent.
-    """
-
-    def __init__(self, records: ProxyRecords, settings: ProxySettings) -> None:
-        self.settings, self.client = settings, None
+    def __init__(self, core: Core, records: Records, metrics: Metrics) -> None:
+        self._core, self._records, self._metrics = core, records, metrics
         self.gaps, self._own = LearnedGaps(), LearnedGaps()
         self._process, self._news = ProcessName(), False
-        self._records = records
         self._idle: OrderedDict[str, IdleConversation] = OrderedDict()
         self._spent: tuple[int, float] = (0, 0.0)
         self._no_zero: set[tuple[str, str]] = set()
         """Hosts and models that refuse ``max_tokens: 0``."""
 
-    client: HttpClient | None
-
     # --- what requests tell ---------------------------------------------------------------------
 
-    def answered(
-        self, call: ClientRequest, body: bytes, session: SessionRecord | None, usage: TokenUsage
-    ) -> None:
-        """Record that a request was answered, so its conversation is active."""
-        if self.settings.keep_warm == "off" or session is None:
+    def response(self, exchange: Exchange) -> None:
+        """A conversation is active again; or its client broke off, and no ping follows."""
+        session = self._records.session_of(exchange)
+        if session is None:
+            return
+        # Many clients close the connection as soon as they have the whole answer.
+        if not exchange.reply.ended:
+            self._broken_off(session)
+        elif exchange.tenant != NOBODY and exchange.reply.status < 400:
+            self._answered(exchange.request, exchange.calls[-1], session)
+
+    def _answered(self, request: ClientRequest, call: ProviderCall, session: SessionRecord) -> None:
+        if self._core.settings.keep_warm == "off":
             return
         now, key = self._records.clock(), _key(session)
-        agent = agent_of(session.client)
-        total = session_pings = 0
+        agent, usage, body = agent_of(session.client), call.usage, call.body
+        session_pings = 0
         if (before := self._idle.pop(key, None)) is not None:
             session_pings = before.pings
             self._learn(agent, before.asked_at, now - before.asked_at)
             self._count_hit(before, now, usage)
         prices = prices_for(session.model, hour=usage.written_1h > 0 or b'"1h"' in body)
         tokens = usage.cached + usage.written
-        signed = bool(call.upstream.sign) or call.route.format not in FORMATS
+        signed = bool(request.upstream.sign) or request.route.format not in FORMATS
         if signed or prices is None or not tokens:
             return
         self._idle[key] = IdleConversation(
-            call, body, session, prices, tokens, now, now + prices.lifetime, session_pings
+            request, body, session, prices, tokens, now, now + prices.lifetime, session_pings
         )
         total = sum(len(conversation.body) for conversation in self._idle.values())
         while len(self._idle) > MOST or (total > MOST_BYTES and len(self._idle) > 1):
             _, dropped = self._idle.popitem(last=False)
             total -= len(dropped.body)
 
-    def ended(self, session: SessionRecord | None) -> None:
-        """Stop pinging a conversation, as its client broke off."""
-        if (
-            session is not None
-            and (conversation := self._idle.pop(_key(session), None)) is not None
-        ):
+    def _broken_off(self, session: SessionRecord) -> None:
+        """Stop pinging a conversation."""
+        if (conversation := self._idle.pop(_key(session), None)) is not None:
             self._learn(agent_of(session.client), conversation.asked_at, inf)
 
     def _learn(self, agent: str, when: float, gap: float) -> None:
@@ -129,9 +133,10 @@ class CacheWarmer:
             gaps.add(agent, when, gap)
         self._news = True
 
-    def load(self, store: TenantStore) -> None:
+    def load(self) -> None:
         """Read the gaps learned earlier and what today's pings have cost so far.  Runs in a worker
         thread."""
+        store = self._core.tenants.usage_store()
         try:
             facts, usage = store.facts(PREFIX), store.facts(USAGE)
         except StoreError as error:
@@ -150,12 +155,17 @@ class CacheWarmer:
         ]
         self._spent = (int(now // 86_400), sum(cost.total for cost in costs if cost is not None))
 
-    def unkept(self) -> dict[str, Any]:
-        """What was learned since the last call, as facts to store; {} if nothing was."""
+    def write(self) -> None:
+        """Store what was learned since the last time.  Runs in a worker thread."""
         if not self._news:
-            return {}
+            return
         self._news = False
-        return {f"{PREFIX}{self._process}": self._own.as_dict()}
+        facts = {f"{PREFIX}{self._process}": self._own.as_dict()}
+        store = self._core.tenants.usage_store()
+        try:
+            store.write(store.batch("", updated_facts=facts))
+        except StoreError:
+            self._news = True
 
     def _count_hit(self, conversation: IdleConversation, now: float, usage: TokenUsage) -> None:
         """Count a cache read that pings made possible: without them the prefix had expired."""
@@ -170,14 +180,27 @@ class CacheWarmer:
 
     # --- what is sent ---------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Check every second, as long as the proxy runs."""
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Check every second, and store what is learned, as long as the proxy runs."""
+        if self._core.settings.keep_warm != "off":
+            await in_worker(self.load)
+        async with in_background(self._check_often()), in_background(self._write_often()):
+            yield
+        await asyncio.to_thread(self.write)
+
+    async def _check_often(self) -> None:
         while True:
             await asyncio.sleep(SECONDS)
             try:
                 await self.tick()
             except Exception as error:  # a fault of ours: conversations go on without pings
                 fault("keep warm", error)
+
+    async def _write_often(self) -> None:
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            await in_worker(self.write)
 
     async def tick(self) -> None:
         """Send the pings that are due now."""
@@ -195,15 +218,15 @@ class CacheWarmer:
 
     def _pays(self, conversation: IdleConversation, agent: str, now: float) -> bool:
         """Whether a ping is likely to pay, and both caps allow it."""
-        workers = max(self.settings.workers, 1)  # each knows its own pings only
-        left = self.settings.keep_warm_pings // workers - conversation.pings
-        if self.client is None or left <= 0 or self.settings.keep_warm == "off":
+        workers = max(self._core.settings.workers, 1)  # each knows its own pings only
+        left = self._core.settings.keep_warm_pings // workers - conversation.pings
+        if left <= 0 or self._core.settings.keep_warm == "off":
             return False
         day, spent = self._spent
         today = int(now // 86_400)
         spent = spent if day == today else 0.0
         cost = conversation.prices.ping(conversation.tokens)
-        if spent + cost > self.settings.keep_warm_dollars / workers:
+        if spent + cost > self._core.settings.keep_warm_dollars / workers:
             return False
         idle = now - conversation.asked_at
         gaps = self.gaps.of(agent, conversation.asked_at, idle)
@@ -214,10 +237,10 @@ class CacheWarmer:
 
     async def _ping(self, key: str, conversation: IdleConversation) -> None:
         """Send one ping and record what it was billed."""
-        place = (conversation.call.upstream.host, conversation.session.model)
+        place = (conversation.request.upstream.host, conversation.session.model)
         most = 1 if place in self._no_zero else 0
         status, usage = await self._sent(conversation, most)
-        if status == 400 and most == 0 and conversation.call.route.format == "anthropic":
+        if status == 400 and most == 0 and conversation.request.route.format == "anthropic":
             self._no_zero.add(place)
             status, usage = await self._sent(conversation, 1)
         if status == 0:  # nothing came, or this request cannot be sent for no output
@@ -232,11 +255,11 @@ class CacheWarmer:
         outcome = "refused" if status >= 400 else "read"
         if outcome == "read" and usage.cached < conversation.tokens // 2:
             outcome = "missed"  # it had expired: what was just written is warm, but not for that
-        ignored = conversation.call.route.format == "openai-responses" and usage.output > 0
+        ignored = conversation.request.route.format == "openai-responses" and usage.output > 0
         conversation.over = outcome != "read" or ignored
-        self._records.metrics.count("trimtab_pings_total", outcome=outcome)
+        self._metrics.count("trimtab_pings_total", outcome=outcome)
         self._account(conversation, usage, now)
-        logs.say(
+        log_lines.say(
             "keep warm ping", level=logging.INFO, session=conversation.session.id, status=status,
             outcome=outcome, cached=usage.cached, pings=conversation.pings,
         )  # fmt: skip
@@ -263,14 +286,16 @@ class CacheWarmer:
         """The status (0: no answer) and the usage that was billed."""
         usage = TokenUsage()
         body = await in_worker(
-            lambda: ping_body(conversation.body, most, conversation.call.route.format)
+            lambda: ping_body(conversation.body, most, conversation.request.route.format)
         )
-        if body is None or self.client is None:
+        if body is None:
             return 0, usage
-        headers = conversation.call.headers(body, repacked=True)
-        call = conversation.call
+        headers = conversation.request.headers_upwards(body, repacked=True)
+        request = conversation.request
         try:
-            async with self.client.send(call.method, call.address, headers, body) as answer:
+            async with self._core.client.send(
+                request.method, request.address, headers, body
+            ) as answer:
                 data = await answer.whole(MOST_ANSWER_BYTES)
                 if answer.status < 400:
                     plain = unpacked(data, answer.encoding, MOST_ANSWER_BYTES)

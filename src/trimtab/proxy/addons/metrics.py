@@ -1,6 +1,6 @@
-"""Counters and timings of one proxy, in the Prometheus text format.
+"""Counts and times requests, in the Prometheus text format.
 
-Each ``Metrics`` has a registry of its own, so that several proxies of one process stay separate.
+Each proxy has a registry of its own, so that several proxies of one process stay separate.
 Several workers add up: prometheus_client's multiprocess mode keeps their numbers in files of one
 folder, and whichever is asked reads them all.
 Labels are names of ours and statuses; never what a client sent.  Needs the extra "proxy".
@@ -8,12 +8,18 @@ Labels are names of ours and statuses; never what a client sent.  Needs the extr
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import Any, Literal
 
 from trimtab.errors import MissingExtra
+from trimtab.proxy.addons.base import Addon, Core, in_background
+from trimtab.proxy.addons.records import SECONDS, Records
+from trimtab.proxy.exchange import HUNG_UP, Exchange
+from trimtab.proxy.provider_call import FAULT
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -60,18 +66,18 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 TOKEN_KINDS = ("arrived", "sent", "saved", "prompt", "cached", "output")
 
 
-class Metrics:
+class Metrics(Addon):
     """The counters and timings.  Raises MissingExtra without ``prometheus_client``."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: Core, records: Records) -> None:
         try:
             import prometheus_client
         except ImportError:
             raise MissingExtra(
                 "the proxy's metrics need prometheus_client: pip install 'trimtab[proxy]'"
             ) from None
-        self.in_flight = 0
-        """Requests in progress."""
+        self._core, self._records = core, records
+        self._in_flight: set[Exchange] = set()
         registry = prometheus_client.CollectorRegistry()
         self._write = prometheus_client.generate_latest
         self._of_workers = bool(os.environ.get(FOLDER))
@@ -83,7 +89,7 @@ class Metrics:
             name: prometheus_client.Gauge(name, about, registry=registry, multiprocess_mode=mode)
             for name, (about, mode) in _GAUGES.items()
         }
-        self.holds(0, store_up=True)
+        self._observe_holdings()
         self._timings: dict[str, Any] = {
             name: prometheus_client.Histogram(name, about, buckets=BUCKETS, registry=registry)
             for name, about in _TIMINGS.items()
@@ -95,30 +101,78 @@ class Metrics:
         shown = [*_COUNTERS, *_GAUGES, *(name + end for name in _TIMINGS for end in ends)]
         self._shown = registry.restricted_registry(shown)
 
+    @property
+    def in_flight(self) -> int:
+        """Requests in progress."""
+        return len(self._in_flight)
+
+    def request(self, exchange: Exchange) -> None:
+        """Count it as in progress."""
+        self._in_flight.add(exchange)
+        self._gauges["trimtab_in_flight"].set(self.in_flight)
+
+    def response(self, exchange: Exchange) -> None:
+        """Count what it did."""
+        try:
+            self._count(exchange)
+        finally:
+            self._in_flight.discard(exchange)
+            self._gauges["trimtab_in_flight"].set(self.in_flight)
+
+    def _count(self, exchange: Exchange) -> None:
+        reply, error, records = exchange.reply, exchange.error, self._records.of(exchange)
+        self.count(
+            "trimtab_requests_total", upstream=exchange.request.upstream.name,
+            kind=exchange.request.route.operation, status=str(reply.status),
+        )  # fmt: skip
+        self._took("trimtab_request_seconds", records[-1].seconds)
+        if reply.begun_at:
+            self._took("trimtab_first_byte_seconds", records[-1].first_byte)
+        if error or exchange.note == FAULT:
+            kind = "fault" if FAULT in (error, exchange.note) else "upstream"
+            self.count("trimtab_errors_total", kind="client" if error == HUNG_UP else kind)
+        for call in exchange.calls:
+            if call.fits:
+                self._took("trimtab_fit_seconds", call.fit_milliseconds / 1000)
+            for fitted in call.fits:
+                for edit in fitted.report.edits if fitted.made_edits else ():
+                    if edit.new:
+                        self.count("trimtab_edits_total", kind=edit.kind)
+        for turn in (record for record in records if record.number):
+            action = "recovered" if turn.answered else "passed on"
+            for _, kind in turn.refusals:
+                self.count("trimtab_refusals_total", kind=kind, action=action)
+            if turn.answered:
+                for kind in TOKEN_KINDS:
+                    tokens = self._counters["trimtab_tokens_total"].labels(kind=kind)
+                    tokens.inc(getattr(turn, kind))
+
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
         self._counters[name].labels(**labels).inc()
 
-    def count_tokens(self, kind: str, number: int) -> None:
-        """Add tokens of one of ``TOKEN_KINDS``."""
-        self._counters["trimtab_tokens_total"].labels(kind=kind).inc(number)
-
-    def took(self, name: str, seconds: float) -> None:
-        """Add to a timing."""
+    def _took(self, name: str, seconds: float) -> None:
         self._timings[name].observe(seconds)
 
-    def answering(self, change: int) -> None:
-        """One request more (1) or less (-1) is in progress."""
-        self.in_flight += change
-        self._gauges["trimtab_in_flight"].set(self.in_flight)
-
-    def holds(self, sessions: int, *, store_up: bool) -> None:
+    def _observe_holdings(self) -> None:
         """What this proxy remembers now, and whether its store answers."""
-        self._gauges["trimtab_sessions"].set(sessions)
-        self._gauges["trimtab_store_up"].set(store_up)
+        self._gauges["trimtab_sessions"].set(len(self._records.activity.sessions))
+        self._gauges["trimtab_store_up"].set(not self._core.tenants.store_problem)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep what workers show of each other up to date."""
+        async with in_background(self._observe_often()):
+            yield
+
+    async def _observe_often(self) -> None:
+        while True:
+            await asyncio.sleep(SECONDS)
+            self._observe_holdings()
 
     def text(self) -> str:
         """All metrics in the text format that Prometheus scrapes."""
+        self._observe_holdings()
         shown: Any = self._shown
         if self._of_workers:
             import prometheus_client
@@ -131,6 +185,6 @@ class Metrics:
 
 def worker_ended(pid: int, folder: str) -> None:
     """Leave out what a worker held when it ended; what it counted stays."""
-    with contextlib.suppress(ImportError):
+    with suppress(ImportError):
         multiprocess: Any = import_module("prometheus_client.multiprocess")
         multiprocess.mark_process_dead(pid, folder)

@@ -1,134 +1,126 @@
-"""One request to a model: sends it, sends it again after a refusal that can be met, answers.
+"""Answers one request to a model: fits it, sends it, and sends it again after a refusal that can be
+met.
 
-Nothing is sent again once a byte has gone to the client.  ``FlowDriver`` decides what is sent, and
-what a refusal means.
+Nothing is sent again once a byte has gone to the client.  ``ProviderCall`` decides what is sent,
+and what a refusal means.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeVar
 
 from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.stream_events import parsed
-from trimtab.proxy.config.upstreams import Upstream
-from trimtab.proxy.flow_driver import FlowDriver
+from trimtab.proxy.exchange import Exchange
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
-from trimtab.proxy.http import aws_signing
-from trimtab.proxy.http.answer_usage import TokenUsage, UsageReader, frames_for
+from trimtab.proxy.http.answer_usage import UsageReader, frames_for
 from trimtab.proxy.http.asgi import HttpResponse
-from trimtab.proxy.http.headers import DIGESTS, Raw, downwards, upwards
-from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
-from trimtab.proxy.http.routes import Route
+from trimtab.proxy.http.budgets import TooMuch
+from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.proxy.http.headers import downwards
+from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
+from trimtab.proxy.provider_call import ProviderCall
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
 from trimtab.rounds.answer_steps import guarded, rewritten
 from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ClientRequest:
-    """What sending a client's request needs."""
-
-    method: str
-    path: str
-    query: str
-    raw_headers: Raw
-    upstream: Upstream
-    route: Route
-
-    @property
-    def address(self) -> str:
-        """The URL it is sent to."""
-        return self.upstream.address(self.path, self.query)
-
-    def headers(self, body: bytes, *, repacked: bool) -> Raw:
-        """The headers sent to the provider, signed if the proxy signs for this upstream."""
-        signing = self.upstream.sign == "aws"
-        readable = self.route.operation == "generate"
-        fields = upwards(self.raw_headers, readable=readable, signed=signing)
-        if repacked:
-            changed = {"content-encoding", *DIGESTS}
-            fields = [pair for pair in fields if pair[0].decode("latin-1").lower() not in changed]
-        if signing:
-            region = self.upstream.region
-            fields = aws_signing.signed(self.method, self.address, fields, body, region)
-        return fields
+from trimtab.sessions.control import is_control
+from trimtab.sessions.conversation import conversation_id
 
 
-class ProxiedRequest:
-    """Answers one call.
+class Answering:
+    """Answers one exchange whose body has been read; with ``own_rounds`` an answer may take several
+    calls of the model."""
 
-    ``driver`` makes a ``FlowDriver`` for each round.  With ``recall`` an answer may take several
-    rounds; ``on_usage`` receives the usage of the last one.
-    """
-
-    def __init__(
-        self,
-        call: ClientRequest,
-        client: HttpClient,
-        driver: Callable[[], FlowDriver],
-        reply: HttpResponse,
-        recall: RecallRounds | None = None,
-        on_usage: Callable[[TokenUsage], None] = lambda usage: None,
-    ) -> None:
-        self._call, self._client, self._reply = call, client, reply
-        self._new_driver, self._recall = driver, recall
-        self._driver: FlowDriver
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange, self._reply = exchange, exchange.reply
+        self._call: ProviderCall
         self._last: Attempt | None = None
-        self._on_usage = on_usage
-        self.sent_body = b""
-        """The body sent to the provider last."""
-        self.usage = TokenUsage()
-        """The usage, as far as the answer was read."""
-        self.on_accepted: Callable[[], None] | None = None
-        """Called in a worker thread once the provider has accepted the request."""
+        self._rounds: RecallRounds | None = exchange.own_rounds
+        """None where the answer is not rewritten."""
 
-    async def run(self, original: bytes, parse: Callable[[], RequestBody | bytes | None]) -> None:
-        """Send and answer.
+    async def run(self, original: bytes) -> None:
+        """Send and answer; ``original``: the client's body.
 
-        ``original``: the client's body; ``parse`` makes the body to fit, in a worker thread.
         Raises UpstreamFailed if there was no answer or it broke off: then either nothing has been
         passed on, or the connection to the client has to be broken too.
         """
-        self._driver = self._new_driver()
+        call = self._call = self._new_call()
+        self._exchange.calls.append(call)
         try:
-            self._on_usage(self.usage)
-            body = await self._driver.first(parse, self._offers_recall)
-            recalls = self._offers_recall()
-            if not recalls:
-                self._recall = None
+            body = await call.first(lambda: self._parsed(original), self._has_own_tools)
+            if not self._has_own_tools():
+                self._rounds = None
             sent = await self._obtained(original, body)
-            self.usage = sent.usage
-            if self.on_accepted is not None and not sent.refused:
-                await in_worker(self.on_accepted)
-            await (self._deliver(sent) if not recalls or _unread(sent) else self._rounds(sent))
+            if not sent.refused:
+                await self._accepted()
+            if self._rounds is None or _unread(sent):
+                await self._deliver(sent)
+            else:
+                await self._in_rounds(self._rounds, sent)
         finally:
-            self._on_usage(self.usage)
             if self._last is not None:
                 await self._last.close()
 
-    def _offers_recall(self) -> bool:
-        return self._recall is not None and self._recall.ready
+    def _new_call(self) -> ProviderCall:
+        exchange = self._exchange
+        return ProviderCall(
+            exchange.request, exchange.session, exchange.budget,
+            result_chars=exchange.settings.retry_result_chars,
+        )  # fmt: skip
 
-    async def _learn(self) -> None:
-        """Learn a round's usage as soon as it is known: the client may then hang up and send its
-        next request through another replica."""
-        if self.usage.prompt:
-            await self._driver.finished(self.usage)
+    def _has_own_tools(self) -> bool:
+        return self._rounds is not None and self._rounds.ready
+
+    async def _accepted(self) -> None:
+        session = self._exchange.session
+        if session.deferred is not None and session.deferred.waits:
+            await in_worker(session.accept)
+
+    # --- reading: in a worker thread -----------------------------------------------------------
+
+    def _parsed(self, received: bytes) -> RequestBody | bytes | None:
+        """The body to fit; None if it cannot be read."""
+        exchange = self._exchange
+        text = unpacked(received, exchange.request.encoding, exchange.settings.most_bytes)
+        try:
+            source = None if text is None else exchange.tenants.source(
+                exchange.tenant, text, exchange.budget
+            )  # fmt: skip
+        except TooMuch:
+            text = None
+        if text is None:
+            exchange.unread = "too much to be read"
+            return None
+        if source is None:
+            return text
+        if not isinstance(source.tree, dict):
+            exchange.unread = "no object"
+            return None
+        if not exchange.budget.allows(source.tree):
+            exchange.unread = "too many messages"
+            return None
+        exchange.tree = source.tree
+        if self._rounds is None or self._left_alone(source):
+            return source
+        return self._rounds.prepared(source, exchange.conversation) or source
+
+    def _left_alone(self, source: RequestBody) -> bool:
+        """Whether its conversation is in the control arm, which gets none of our tools either."""
+        share, format = self._exchange.settings.fit.control, self._exchange.request.route.format
+        return bool(share) and is_control(conversation_id(source, format), share)
+
+    # --- sending ---------------------------------------------------------------------------------
 
     async def _obtained(self, original: bytes, body: bytes | None) -> HeldAnswer:
         """An answer, or the refusal that nothing could be done about.  ``body`` None sends the
         original."""
         while True:
             sent = await self._send(original if body is None else body, body is not None)
-            again = await self._driver.answered(sent)
+            again = await self._call.answered(sent)
             if again is None:
                 return sent
             body = again
@@ -136,51 +128,50 @@ class ProxiedRequest:
     async def _send(self, body: bytes, repacked: bool) -> HeldAnswer:
         if self._last is not None:
             await self._last.close()
-        call, self.sent_body = self._call, body
-        self._last = Attempt(self._client, framed=call.route.framed, stream=self._driver.streams)
-        headers = call.headers(body, repacked=repacked)
-        return await self._last.send(call.method, call.address, headers, body)
+        request, call = self._exchange.request, self._call
+        call.body, call.sends = body, call.sends + 1
+        self._last = Attempt(
+            self._exchange.client, framed=request.route.framed, stream=call.streams
+        )
+        headers = request.headers_upwards(body, repacked=repacked)
+        return await self._last.send(request.method, request.address, headers, body)
 
     async def _begin(self, sent: HeldAnswer) -> None:
         if not self._reply.begun:
-            length = self._recall is None
-            headers = downwards(sent.headers, length=length)
-            await self._reply.begin(sent.status, [*headers, *self._driver.headers()])
+            headers = downwards(sent.headers, length=self._rounds is None)
+            await self._reply.begin(sent.status, [*headers, *self._call.headers()])
 
     async def _deliver(self, sent: HeldAnswer) -> None:
         """Pass the answer on as it arrives."""
-        self._recall = None
+        self._rounds = None
         await self._begin(sent)
-        watch = UsageReader(self._call.route, sent.usage) if sent.streamed else None
+        watch = UsageReader(self._exchange.request.route, sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
-                await self._learn()
+                await self._call.learn()
             await self._reply.part(part)
         await self._reply.end()
 
-    # --- with the recall tool ------------------------------------------------------------------
+    # --- with tools of ours ----------------------------------------------------------------------
 
-    async def _rounds(self, sent: HeldAnswer) -> None:
-        """Pass the answer on without the recall tool's calls, answer those, and send the next
-        round.
+    async def _in_rounds(self, rounds: RecallRounds, sent: HeldAnswer) -> None:
+        """Pass the answer on without the calls of our tools, answer those, and send the next round.
 
         A refusal of a later round reaches the client unchanged if nothing of the answer has been
         passed on yet; else it is sent as an error of the format, and the connection is broken.
         """
-        recall = self._recall
-        assert recall is not None
-        rewriter = recall.rewriter
-        opening = _Opening(self._reply, self._begin, framed=self._call.route.framed)
+        rewriter, route = rounds.rewriter, self._exchange.request.route
+        opening = _Opening(self._reply, self._begin, framed=route.framed)
         try:
             while True:
                 rewriter.begin()
                 if sent.streamed:
                     await self._stream(sent, rewriter, opening)
-                elif not isinstance(sent.answer, dict) and recall.rounds == 1:
+                elif not isinstance(sent.answer, dict) and rounds.rounds == 1:
                     await self._deliver(sent)  # none that can be read
                     return
-                following = await self._next_round(recall, sent)
+                following = await self._next_round(rounds, sent)
                 if following is None:
                     break
                 if following.refused:
@@ -188,7 +179,7 @@ class ProxiedRequest:
                     return
                 rewriter.discard_round_end()
                 sent = following
-            rest = await in_worker(lambda: _ended(recall, sent))
+            rest = await in_worker(lambda: _ended(rounds, sent))
             if sent.streamed:
                 await opening.finish(sent)
                 await self._reply.part(rest or b"")
@@ -196,19 +187,19 @@ class ProxiedRequest:
             elif rest is None:  # nothing was left out, or nobody knows how
                 await self._deliver(sent)
             else:
-                headers = [*downwards(sent.headers, length=False), *self._driver.headers()]
-                headers.append((ROUNDS.encode(), str(recall.rounds).encode()))
+                headers = [*downwards(sent.headers, length=False), *self._call.headers()]
+                headers.append((ROUNDS.encode(), str(rounds.rounds).encode()))
                 await self._reply.whole(sent.status, headers, rest)
         finally:
             opening.forget()
 
     async def _stream(self, sent: HeldAnswer, rewriter: StreamRewriter, opening: _Opening) -> None:
-        frames = frames_for(self._call.route)
+        frames = frames_for(self._exchange.request.route)
         async for part in sent.parts():
             for event in frames.feed(part):
                 if b"sage" in event.data:
                     sent.usage.take(parsed(event))
-                    await self._learn()
+                    await self._call.learn()
                 await opening.part(rewritten(rewriter, event), sent)
         await opening.part(frames.rest(), sent)
 
@@ -225,26 +216,22 @@ class ProxiedRequest:
         await self._reply.part(rewriter.failed(failure))
         raise UpstreamFailed(502, f"refused in a later round: {refused.status} {failure.kind}")
 
-    async def _next_round(self, recall: RecallRounds, sent: HeldAnswer) -> HeldAnswer | None:
+    async def _next_round(self, rounds: RecallRounds, sent: HeldAnswer) -> HeldAnswer | None:
         """The answer to the next round, which may be a refusal; None if no further round is needed.
         Raises UpstreamFailed."""
 
         def follow() -> bytes | None:
             if not sent.streamed and sent.answer is not None:
-                recall.rewriter.take_full_response(sent.answer)
-            return recall.follow()
+                rounds.rewriter.take_full_response(sent.answer)
+            return rounds.follow()
 
-        self._on_usage(self.usage)
-        driver = self._new_driver()
-        body = await driver.first(lambda: guarded(follow), lambda: True)
+        call = self._new_call()
+        body = await call.first(lambda: guarded(follow), lambda: True)
         if body is None:
             return None
-        self._driver = driver
-        answer = await self._obtained(body, body)
-        if not answer.refused:
-            before, self.usage = self.usage, answer.usage
-            self.usage.output += before.output
-        return answer
+        self._call = call
+        self._exchange.calls.append(call)
+        return await self._obtained(body, body)
 
 
 class _Opening:
@@ -288,14 +275,14 @@ class _Opening:
             self._timer.cancel()
 
 
-def _ended(recall: RecallRounds, sent: HeldAnswer) -> bytes | None:
+def _ended(rounds: RecallRounds, sent: HeldAnswer) -> bytes | None:
     """Store the exchanges hidden from the client.  Returns the end of the stream, or one answer
     made of all rounds; None if the last round's answer can be passed on unchanged."""
-    guarded(recall.remember)
-    rewriter = recall.rewriter
+    guarded(rounds.remember)
+    rewriter = rounds.rewriter
     if sent.streamed:
         return guarded(rewriter.end)
-    changed = rewriter.recalls or recall.rounds > 1
+    changed = rewriter.recalls or rounds.rounds > 1
     return guarded(lambda: dumped(rewriter.answer())) if changed else None
 
 

@@ -1,7 +1,9 @@
-"""Drives the library's retry flow for one request: what to send first, and after a refusal.
+"""One call of a model: what is sent, and what is sent after a refusal.
 
-Each step (parse and fit, read an answer, learn from it) is one call in a worker thread.  An error
-of ours never breaks a request: the client's own body is sent instead.
+It drives the library's retry flow, and it alone knows what was sent: the body, the fits that made
+it, the refusals in between and what the answer cost.  Each step (parse and fit, read an answer,
+learn from it) is one job in a worker thread.  An error of ours never breaks a request: the client's
+own body is sent instead.
 """
 
 from __future__ import annotations
@@ -9,125 +11,136 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Unpack
+from typing import NamedTuple, Unpack, cast
 
 from trimtab.formats.body import RequestBody
 from trimtab.formats.detect import FormatName
 from trimtab.interruption import Interrupted, stopped_by
+from trimtab.proxy.callers.tenants import TenantSession
 from trimtab.proxy.held_answer import HeldAnswer
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.proxy.http.asgi import Header
 from trimtab.proxy.http.budgets import RequestBudget
+from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
-from trimtab.retry.guesses import RESULT_CHARS
-from trimtab.retry.learned_limits import LearnedLimits, key_for
+from trimtab.retry.learned_limits import key_for
 from trimtab.retry.own_header import HEADER
-from trimtab.session import Session
+from trimtab.retry.refusals import classify
 from trimtab.settings import FitKeywords
 from trimtab.telemetry import fault
 
 _MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
 _EDGE = 4_000
 TOO_SLOW = "making it fit took too long"
+FAULT = "fault"
+
+Parse = Callable[[], RequestBody | bytes | None]
 
 
-class FlowDriver:
-    """Fits one request through a session of the library, as often as the flow asks.
+class AnsweredRefusal(NamedTuple):
+    """A refusal of this call: its status, and its kind as ``retry.refusals`` names it."""
 
-    ``streams``: whether the client asked for a stream; None reads it from the body.
-    """
+    status: int
+    kind: str
+
+
+class ProviderCall:
+    """One call; an answer for which the model looked things up takes several."""
 
     def __init__(
-        self, session: Session, recorder: RequestRecorder, learned: LearnedLimits, *, host: str,
-        credential: str, format: FormatName, model: str | None, budget: RequestBudget,
-        streams: bool | None = None,
-        result_chars: int = RESULT_CHARS,
+        self, request: ClientRequest, tenant_session: TenantSession, budget: RequestBudget, *,
+        result_chars: int,
     ) -> None:  # fmt: skip
-        self._session, self._recorder, self._learned = session, recorder, learned
-        self._host, self._credential = host, credential
-        self._format, self._model, self._streams = format, model, streams
-        self.streams = bool(streams)
-        self._result_chars, self._budget = result_chars, budget
-        self._recall = False
-        self._body: bytes | None = None
+        """``result_chars``: see ``retry.flow``."""
+        self._request, self._budget, self._result_chars = request, budget, result_chars
+        self._session, self._learned = tenant_session.session, tenant_session.learned
+        self.body = b""
+        """What was sent last."""
+        self.sends = 0
+        self.fits: list[Fitted] = []
+        """The fits that were sent, the newest last; none if the body is the client's own."""
+        self.refusals: list[AnsweredRefusal] = []
+        self.usage = TokenUsage()
+        """What the answer cost, as far as it was read."""
+        self.fit_milliseconds = 0.0
+        self.learned_room: int | None = None
+        """Prompt tokens that learned limits allow; None without one."""
+        self.note, self.model, self.warnings = "", "", list[str]()
+        self.streams = bool(request.route.streams)
+        """Whether the client asked for a stream."""
+        self._changed = False
         self._source: RequestBody | None = None
+        self._text: bytes | None = None
         self._run: Flow | None = None
-        self._fitted: Fitted | None = None
         self._done: Done | None = None
         self._learned_from_answer = False
 
-    async def first(
-        self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
-    ) -> bytes | None:
+    async def first(self, parse: Parse, changed: Callable[[], bool]) -> bytes | None:
         """The body to send; None for the client's own.
 
         ``parse`` makes the body in the worker thread; it returns None for a body we cannot read.
-        ``recall``: whether that body offers the recall tool, and so differs from the client's.
+        ``changed``: whether that body differs from the client's already.
         """
-        effect, room, milliseconds = await in_worker(lambda: self._begin(parse, recall))
+        effect = await in_worker(lambda: self._begin(parse, changed))
         if not isinstance(effect, Send):
-            return self._body if self._recall else None
-        self._fitted = effect.fitted
-        for text in limit_warnings(effect, self._recorder.model):
-            self._recorder.warn(text)
+            return self._text if self._changed else None
+        self.warnings += limit_warnings(effect, self.model)
         if effect.fitted is None:
-            self._recorder.note = "sent unchanged"
-            return self._body if self._recall else None
+            self.note = "sent unchanged"
+            return self._text if self._changed else None
         if effect.fitted.released:
-            self._recorder.note = "pins gave way to the window"
-        self._recorder.fitted(effect.fitted, milliseconds, room)
-        unchanged = effect.request is self._body and not self._recall
+            self.note = "pins gave way to the window"
+        self.fits.append(effect.fitted)
+        unchanged = effect.request is self._text and not self._changed
         return None if unchanged else effect.request
 
-    def _begin(
-        self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
-    ) -> tuple[Send | Done | None, int | None, float]:
-        """The flow's first effect, the prompt tokens that learned limits allow (None without a
-        learned limit), and the milliseconds it took."""
+    def _begin(self, parse: Parse, changed: Callable[[], bool]) -> Send | Done | None:
+        """The flow's first effect."""
         began = time.perf_counter()
         self._budget.begin()
         try:
             with stopped_by(self._budget.check):
                 body = parse()
         except Interrupted:
-            self._recorder.note = TOO_SLOW
+            self.note = TOO_SLOW
             body = None
         except Exception as error:
             fault("parse", error)
-            self._recorder.note = "fault"
+            self.note = FAULT
             body = None
         if body is None:
-            return None, None, 0.0
-        self._recall = recall()
+            return None
+        self._changed = changed()
         if isinstance(body, RequestBody):
             self._source = body
             body = body.given
         assert isinstance(body, bytes)
-        self._body = body
-        self.streams = wants_stream(body) if self._streams is None else self._streams
-        model = self._model or model_in(body)
-        self._recorder.model = model
+        self._text = body
+        route = self._request.route
+        self.streams = wants_stream(body) if route.streams is None else route.streams
+        self.model = route.model or model_in(body)
         self._run = flow(
-            body, self._fit, key=key_for(self._host, model, self._credential),
+            body, self._fit,
+            key=key_for(self._request.upstream.host, self.model, self._request.credential),
             learned=self._learned, streaming=self.streams,
             retry_result_chars=self._result_chars, undo=self._session.take_back,
         )  # fmt: skip
-        effect, room = self._next(None), None
+        effect = self._next(None)
         if isinstance(effect, Send) and effect.fitted is not None:
-            room = effect.known.prompt_tokens(effect.fitted.output_asked)
-        return effect, room, (time.perf_counter() - began) * 1_000
+            self.learned_room = effect.known.prompt_tokens(effect.fitted.output_asked)
+        self.fit_milliseconds = (time.perf_counter() - began) * 1_000
+        return effect
 
     def _fit(self, body: bytes, **keywords: Unpack[FitKeywords]) -> Fitted:
-        given: FitKeywords = {"format": self._format, **keywords}
-        if self._recall:
+        given: FitKeywords = {"format": cast(FormatName, self._request.format), **keywords}
+        if self._changed:
             given["recall"] = True
-        if self._model:
-            given["model"] = self._model
-        source = self._source if body is self._body else None
+        if self._request.route.model:
+            given["model"] = self._request.route.model
+        source = self._source if body is self._text else None
         return self._session.fit(source or body, **given)
 
     async def answered(self, sent: HeldAnswer) -> bytes | None:
@@ -136,41 +149,44 @@ class FlowDriver:
         A whole answer has not been passed on yet, so a prompt that the provider cut without an
         error is noticed in time.
         """
+        self.usage = sent.usage
         if sent.streamed and not sent.refused:
             return None
         effect = await in_worker(lambda: self._answered(sent))
         if not isinstance(effect, Send):
             return None
-        self._fitted = effect.fitted
         if effect.fitted is not None:
-            self._recorder.refitted(effect.fitted)
+            self.fits.append(effect.fitted)
         return bytes(effect.request)
 
     def _answered(self, sent: HeldAnswer) -> Send | Done | None:
         sent.read()
         self._budget.begin()
         if sent.refused:
-            self._recorder.refused(sent.status, sent.error)
+            kind = classify(sent.status, sent.error).kind
+            self.refusals.append(AnsweredRefusal(sent.status, kind))
             return self._next(Refused(sent.status, sent.error, plain(sent.headers)))
         effect = self._next(Accepted(sent.usage.prompt or None, final=False))
         if not isinstance(effect, Send) and sent.usage.prompt:
-            self._learn(sent.usage)
+            self._learn()
         return effect
 
-    async def finished(self, usage: TokenUsage) -> None:
-        """Learn from what the answer cost."""
-        if not self._learned_from_answer:
-            await in_worker(lambda: self._learn(usage))
+    async def learn(self) -> None:
+        """Learn from what the answer cost as soon as it is known: the client may then hang up and
+        send its next request through another replica."""
+        if self.usage.prompt and not self._learned_from_answer:
+            await in_worker(self._learn)
 
-    def _learn(self, usage: TokenUsage) -> None:
+    def _learn(self) -> None:
         self._learned_from_answer = True
+        usage, fitted = self.usage, self.fits[-1] if self.fits else None
         try:
             if self._run is not None:
                 _stepped(self._run, Accepted(usage.prompt or None))
-            if usage.chained is not None and self._fitted is not None:
-                self._session.follow(usage.chained, self._fitted)
-            if usage.counts is not None and self._fitted is not None:
-                self._session.observe(usage.counts, self._fitted)
+            if usage.chained is not None and fitted is not None:
+                self._session.follow(usage.chained, fitted)
+            if usage.counts is not None and fitted is not None:
+                self._session.observe(usage.counts, fitted)
         except Exception as error:
             fault("observe", error)
 
@@ -182,12 +198,12 @@ class FlowDriver:
             with stopped_by(self._budget.check):
                 effect = _stepped(self._run, reply)
         except Interrupted:
-            self._recorder.note = TOO_SLOW
+            self.note = TOO_SLOW
             self._run = None
             return None
         except Exception as error:
             fault("fit", error)
-            self._recorder.note = "fault"
+            self.note = FAULT
             self._run = None
             return None
         if isinstance(effect, Done):
@@ -196,9 +212,9 @@ class FlowDriver:
 
     def headers(self) -> list[Header]:
         """One header that sums up what was sent."""
-        if self._fitted is None or not self._fitted.changed:
+        if not self.fits or not self.fits[-1].changed:
             return []
-        done = self._done or Done(True, self._recorder.sends, self._fitted)
+        done = self._done or Done(True, self.sends, self.fits[-1])
         return [(HEADER.encode(), done.summary.encode("ascii", "replace"))]
 
 
