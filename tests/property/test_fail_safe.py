@@ -11,8 +11,9 @@ from typing import Any
 import histories
 import judge
 import pytest
-import wire
 from settings_words import as_keywords
+from soak.story import Frame, Message, Part, Story
+from soak.writers_more import WRITERS
 
 import trimtab
 import trimtab.formats.rules
@@ -33,14 +34,42 @@ BIG = "The quick brown fox reads line after line of the log file. " * 40
 
 def long_request(format: str) -> Any:
     """A legal request with something for each reducer, 4 to 6 times over a window of 4,000."""
-    calls = [
-        wire.Call("bash", {"cmd": "cat log", "content": BIG}, "image", f"{n} {BIG * 4}")
-        for n in range(6)
-    ]
-    script = [wire.Step("user", "Find the bug.", "image")]
-    script += [wire.Step("model", "Looking.", "thinking", [call]) for call in calls]
-    frame = wire.Frame(False, None, "Be brief.", False, 1, None, False, "global", False)
-    return wire.write([*script, wire.Step("user", "And?")], frame, format)
+    told: Story = [Message("user", [Part("text", 0, "Find the bug."), Part("image", 1)])]
+    for n in range(6):
+        told += turn(n, f"{n} {BIG * 4}", {"cmd": "cat log", "content": BIG})
+        told[-2].parts[:0] = [
+            Part("thought", n, "Let me look first. " * 8),
+            Part("text", n, "Aha."),
+        ]
+    told.append(Message("user", [Part("text", 9, "And?")]))
+    return written(told, format)
+
+
+def turn(number: int, text: str, arguments: Any, shape: str = "image") -> Story:
+    """A call and its result."""
+    call = Part("call", number, "", "", f"call_{number}", "bash")
+    call.arguments = arguments
+    result = Part("result", number, text, shape, call.id, "bash")
+    return [Message("assistant", [call]), Message("user", [result])]
+
+
+def written(told: Story, format: str) -> Any:
+    """The request of a plain client."""
+    frame = Frame(None, False, "Be brief.", False, True, "", "global", True, False, False)
+    return WRITERS[format](told, frame)
+
+
+def damaged(damage: str) -> Story:
+    """A turn that came to harm."""
+    call, result = turn(99, "x", {}, "")
+    lost = Part("result", 98, "who asked?", "", "call_lost", "bash")
+    if damage == "unanswered":
+        return [call]
+    if damage == "blank":
+        call.parts.insert(0, Part("text", 98, "\n\n"))
+    else:
+        result.parts.append(lost if damage == "orphan" else result.parts[0].copy())
+    return [call, result]
 
 
 def assert_served(request: Any, format: str, **more: Any) -> Any:
@@ -157,10 +186,9 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
     monkeypatch.setitem(FORMATS, format, replace(FORMATS[format], rules=broken))
     request = long_request(format)
     if damage:
-        step = wire.Step("model", "", "", [wire.Call("bash", {}, "string", "x")], damage)
-        frame = wire.Frame(True, None, "", False, 0, None, False, "global", False)
-        wound = wire.write([wire.Step("user", "Go on."), step], frame, format)
-        request["messages"][1:1] = wound
+        asked = Message("user", [Part("text", 97, "Go on.")])
+        wound = written([asked, *damaged(damage)], format)["messages"]
+        request["messages"][1:1] = [one for one in wound if one["role"] != "system"]
     for window in (4_000, 10**6):
         fitted = trimtab.fit(
             request,

@@ -31,6 +31,7 @@ from law_tools import (
     window_of,
 )
 from sizes import blocks_of, messages_of
+from unreadable import as_sent
 
 import trimtab
 from trimtab import CannotFit
@@ -306,7 +307,7 @@ def test_law_8_user_text_survives_or_is_shortened_by_name_with_both_ends_kept(
     gone = [json.loads(fitted.recall(edit.handle)) for edit in folds]
     asked = [message for messages in gone for message in messages if message.get("role") == "user"]
     folded = user_texts({"messages": asked})
-    for text in user_texts(request):
+    for text in map(as_sent, user_texts(request)):
         if any(text in other for other in shown) or text in folded:
             continue
         assert any(text[:100] in other and text[-100:] in other for other in shown), text[:80]

@@ -131,7 +131,7 @@ def gemini(story: Story, frame: Frame) -> Any:
     """A body of generateContent, or its list of contents."""
     contents = [_contents(message, frame) for message in story]
     if frame.bare:
-        return _snaked(contents) if frame.snake else contents
+        return snaked(contents) if frame.snake else contents
     body: Wire = {"model": frame.model} if frame.model and frame.listed else {}
     if frame.system:
         body["systemInstruction"] = {"parts": [{"text": frame.system}]}
@@ -141,7 +141,7 @@ def gemini(story: Story, frame: Frame) -> Any:
     if frame.odd:
         body["generationConfig"] = {"temperature": 0.5, "xUnknown": [1, 2.5]}
     body["contents"] = contents
-    return _snaked(body) if frame.snake else body
+    return snaked(body) if frame.snake else body
 
 
 def _contents(message: Message, frame: Frame) -> Wire:
@@ -193,15 +193,15 @@ def _response(part: Part) -> Wire:
 _CAPITAL = re.compile("[A-Z]")
 
 
-def _snaked(value: Any) -> Any:
+def snaked(value: Any) -> Any:
     """The API's own keys in snake_case; what callers put inside stays."""
     if isinstance(value, list):
-        return [_snaked(item) for item in value]
+        return [snaked(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
         _CAPITAL.sub(lambda found: "_" + found[0].lower(), key): (
-            item if key in ("args", "response", "toolCall") else _snaked(item)
+            item if key in ("args", "response", "toolCall") else snaked(item)
         )
         for key, item in value.items()
     }

@@ -1,169 +1,112 @@
 """Made-up agent histories in every state a client can bring them: legal, broken, odd, large.
 
-``legal()`` and ``broken()`` draw (request, format).  A history is drawn as a short script (user
-speaks, model turn with calls, ...) and then written down in one of two formats, so that both are
-tried with the same stories.  Knows the wire formats; does not know the library under test.
+``legal()`` and ``broken()`` draw (request, format); ``of()`` draws (request, model) of one format.
+The story, what harms it and how each format spells it are the soak's: a seed stands for one
+history, and Hypothesis draws the seed.  Knows the judges; of the library only which faults it
+has to know before a refusal.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import random
+from typing import Any, NamedTuple
 
+import doubtful
+import judge
+import judge_bedrock
+import judge_gemini
+import judge_interactions
+import judge_responses
+import wounds
 from hypothesis import strategies as st
-from wire import MODELS, Call, Frame, Step, write
+from soak.mutations import MUTATIONS, NAMES
+from soak.story import Draw, frame, story
+from soak.writers_more import WRITERS
 
 FORMATS = ("openai-chat", "anthropic")
-
-# --- texts: a unit and how often; large ones cost nothing to draw ---------------------------------
-
-UNITS = (
-    "ok",
-    "The build failed in src/app.py line 42: NameError: name 'window' is not defined\n",
-    "2024-05-01T12:00:00Z INFO worker-7 request 5f3a9c done in 12 ms\n",
-    "def f(x):\n    return x + 1\n\n",
-    '{"id": 17, "name": "Ada", "tags": ["a", "b"], "ok": true}\n',
-    '{\n    "path": "/srv/data/report.csv",\n    "rows": 1200,\n    "ratio": 0.50\n}\n',
-    "\x1b[31merror\x1b[0m: cannot find module 'left-pad'   \n",
-    "same line\n",
-    "Загрузка завершена: 100 %\r",
-    "这是一个用于测试的句子，包含标识符 user_42。",
-    "👩‍👩‍👧‍👦🚀 e\u0301 ﬃ ",
-    "   \t ",
-    '\\"quoted\\" <b>&amp;</b> \u2028 \x01 \x7f',
-    "aGVsbG8gd29ybGQh" * 4,
-    "[trimtab: 120 lines cut; run the tool again] ",
-    "word ",
-)
-TIMES = (1, 1, 1, 2, 5, 20, 60, 200, 1_000)
+_JUDGES = {
+    "openai-responses": judge_responses.problems,
+    "bedrock": judge_bedrock.problems,
+    "gemini": judge_gemini.problems,
+    "gemini-interactions": judge_interactions.problems,
+}
+SEEDS = st.integers(0, 2**32 - 1)
 
 
-def texts(times: tuple[int, ...] = TIMES, head: str = "") -> st.SearchStrategy[str]:
-    """A unit repeated, with a stamp in front so that most texts differ."""
-    return st.builds(
-        lambda unit, many, stamp: f"{head}{stamp} {unit * many}".strip(" ") or "x",
-        st.sampled_from(UNITS),
-        st.sampled_from(times),
-        st.integers(0, 99),
-    )
+class History(NamedTuple):
+    """A request and the model it is for, where the request may not say so."""
+
+    request: Any
+    format: str
+    model: str | None
+
+    @property
+    def is_legal(self) -> bool:
+        """Whether the provider accepts it, by the judge of its format."""
+        if other := _JUDGES.get(self.format):
+            return other(self.request, self.model) == []
+        return judge.problems(self.request, self.format) == []
 
 
-SHORT = texts((1, 1, 2, 5))
-
-# --- steps of a story -----------------------------------------------------------------------------
-
-ARGUMENTS = st.one_of(
-    st.builds(lambda path: {"path": path}, st.sampled_from(["a.py", "b/ü.md", "C:\\x.txt"])),
-    st.builds(lambda text: {"path": "n.txt", "content": text}, texts((1, 5, 60, 1_000))),
-    st.just({}),
-    st.just({"n": 1e300, "deep": {"list": [None, True, 1.50, "x"]}, "old": "", "Ω": "é"}),
-)
-CALLS = st.builds(
-    Call,
-    st.sampled_from(["read_file", "bash", "search-web", "edit"]),
-    ARGUMENTS,
-    st.sampled_from(["string"] * 4 + ["list", "list", "empty", "none", "image", "unknown"]),
-    texts(),
-    st.sampled_from([False, False, False, True]),
-)
-USER = st.builds(
-    Step,
-    st.just("user"),
-    texts((1, 1, 1, 1, 2, 5, 20, 200)),
-    st.sampled_from(["", "", "", "list", "two", "image", "unknown", "cached"]),
-)
-ANSWER = st.builds(
-    Step, st.just("answer"), texts((1, 1, 5, 20)), st.sampled_from(["", "", "thinking", "list"])
-)
-MODEL = st.builds(
-    Step,
-    st.just("model"),
-    st.one_of(st.just(""), SHORT),
-    st.sampled_from(["", "", "thinking", "thinking", "redacted", "cached", "server", "legacy"]),
-    st.lists(CALLS, min_size=1, max_size=4),
-)
-SYSTEM = st.builds(Step, st.just("system"), SHORT)
-STEPS = st.one_of(MODEL, MODEL, MODEL, MODEL, USER, USER, ANSWER, SYSTEM)
-
-TURN_DAMAGE = (
-    *("unanswered", "one unanswered", "duplicate result", "orphan", "early result"),
-    *("user between", "split by user", "text first", "split results", "blank", "blank user"),
-    *("odd id", "long id", "twin id", "server orphan"),
-)
-TALK_DAMAGE = ("blank", "blank user", "cached blank", "null content", "orphan")
+def whole(seed: object, format: str) -> History:
+    """The history of a seed as an agent's client would write it: nearly always legal."""
+    draw = Draw(random.Random(str(seed)))
+    around = frame(draw, format)
+    request = WRITERS[format](story(draw, around, format), around)
+    wounds.refer_to_tools(request)
+    for _ in range(draw.pick((0, 1, 2, 3))):
+        wounds.habit(draw.rng, request, format)
+    return History(request, format, around.model)
 
 
-def frames(format: str) -> st.SearchStrategy[Frame]:
-    """What stands around the messages in one format."""
-    return st.builds(
-        Frame,
-        st.sampled_from([False, False, True]),
-        st.sampled_from(MODELS[format]),
-        st.one_of(st.just(""), SHORT),
-        st.booleans(),
-        st.integers(0, 3),
-        st.sampled_from([None, 64, 512]),
-        st.booleans(),
-        st.sampled_from(["turn", "global"]),
-        st.booleans(),
-    )
+def harmed(seed: object, format: str) -> History:
+    """The history of a seed that came to some harm, in the story or as written."""
+    draw = Draw(random.Random(str(seed)))
+    around = frame(draw, format)
+    told = story(draw, around, format)
+    for _ in range(draw.pick((0, 0, 1, 2, 3))):
+        MUTATIONS[draw.pick(NAMES)](draw, told)
+    request = WRITERS[format](told, around)
+    wounds.refer_to_tools(request)
+    for _ in range(draw.pick((0, 0, 1, 2))):
+        wounds.habit(draw.rng, request, format)
+    for _ in range(draw.pick((0, 1, 2, 3))):
+        wounds.hurt(draw.rng, request, format)
+    return History(request, format, around.model)
 
 
-@st.composite
-def _histories(draw: st.DrawFn, damaged: bool, formats: tuple[str, ...]) -> tuple[Any, str]:
-    format = draw(st.sampled_from(formats))
-    frame = draw(frames(format))
-    script = [draw(USER), *draw(st.lists(STEPS, min_size=7, max_size=24))]
-    if damaged:
-        wounds = st.tuples(st.integers(0, 30), st.sampled_from((*TURN_DAMAGE, *TALK_DAMAGE)))
-        for place, damage in draw(st.lists(wounds, min_size=1, max_size=4)):
-            script = _wound(script, place, damage)
-        script = script[draw(st.sampled_from([0] * 9 + [1])) :]
-    tails = ["results", "results", "user", "said"] + ["open", "cut off"] * damaged
-    tail = draw(st.sampled_from(tails))
-    prefilled = format == "openai-chat" or frame.model in MODELS["anthropic"][:3]
-    if tail in ("said", "cut off") and not (damaged or prefilled):
-        tail = "user"
-    script = _ended(script, tail, draw(USER))
-    if format == "anthropic" and not damaged:
-        script = _placed(script)
-    return write(script, frame, format), format
+def accepted(seed: int, format: str) -> History:
+    """The first legal one of some histories of a seed."""
+    return next(found for n in range(99) if (found := whole((seed, n), format)).is_legal)
 
 
-def _placed(script: list[Step]) -> list[Step]:
-    """The script without system messages where Claude refuses them: behind its own words, before
-    the user's, and two in a row."""
-    kept = []
-    for number, step in enumerate(script):
-        before = script[number - 1].kind if number else ""
-        behind = script[number + 1].kind if number + 1 < len(script) else "model"
-        misplaced = before not in ("user", "model") or behind not in ("answer", "model")
-        if step.kind != "system" or not misplaced:
-            kept.append(step)
-    return kept
+def repairable(seed: int, format: str) -> History:
+    """The first harmed one of a seed whose faults are certain: none waits for a refusal."""
+    return next(found for n in range(99) if not waits(found := harmed((seed, n), format)))
 
 
-def _wound(script: list[Step], place: int, damage: str) -> list[Step]:
-    """The script with one step damaged: the next one of a kind that can carry the damage."""
-    kinds = ("model",) if damage in TURN_DAMAGE else ("user", "answer")
-    fit = [number for number, step in enumerate(script) if step.kind in kinds]
-    if not fit:
-        return script
-    number = fit[place % len(fit)]
-    step = script[number]
-    calls = step.calls * 2 if len(step.calls) == 1 else step.calls
-    hurt = replace(step, damage=damage, calls=calls, extra=step.extra.replace("legacy", ""))
-    return [*script[:number], hurt, *script[number + 1 :]]
+def waits(found: History) -> bool:
+    """Whether a request breaks a rule that is repaired only after a refusal."""
+    broken = doubtful.found(found.request, found.format, found.model)
+    return not all(violation.certain for violation in broken)
+
+
+def _pair(found: History) -> tuple[Any, str]:
+    return found.request, found.format
+
+
+def _modelled(found: History) -> tuple[Any, str | None]:
+    return found.request, found.model
 
 
 def legal(formats: tuple[str, ...] = FORMATS) -> st.SearchStrategy[tuple[Any, str]]:
     """Requests that the provider accepts."""
-    return _histories(False, formats)
+    return st.builds(accepted, SEEDS, st.sampled_from(formats)).map(_pair)
 
 
 def broken(formats: tuple[str, ...] = FORMATS) -> st.SearchStrategy[tuple[Any, str]]:
-    """Histories with one to four wounds; a few of them happen to be legal all the same."""
-    return _histories(True, formats)
+    """Harmed histories; a few of them happen to be legal all the same."""
+    return st.builds(repairable, SEEDS, st.sampled_from(formats)).map(_pair)
 
 
 def histories(formats: tuple[str, ...] = FORMATS) -> st.SearchStrategy[tuple[Any, str]]:
@@ -171,13 +114,12 @@ def histories(formats: tuple[str, ...] = FORMATS) -> st.SearchStrategy[tuple[Any
     return st.one_of(legal(formats), broken(formats))
 
 
-def _ended(script: list[Step], tail: str, last: Step) -> list[Step]:
-    """The script with the last step it shall have."""
-    if tail == "open":
-        return [*script, Step("model", "", "", [Call("bash", {}, "string", "x")] * 2, "unanswered")]
-    if tail in ("said", "cut off"):
-        half = "Well, then I shall" + " " * (tail == "cut off")
-        return [*script, last, Step("answer", half)]
-    while tail == "results" and len(script) > 1 and script[-1].kind != "model":
-        script = script[:-1]
-    return script if tail == "results" and script[-1].extra != "legacy" else [*script, last]
+def of(format: str, kind: str = "all") -> st.SearchStrategy[tuple[Any, str | None]]:
+    """(request, model) of one format.
+
+    ``kind``: legal | broken | all of both | harmed, which may break what only a refusal tells."""
+    good = st.builds(accepted, SEEDS, st.just(format)).map(_modelled)
+    bad = st.builds(repairable, SEEDS, st.just(format)).map(_modelled)
+    ill = st.builds(harmed, SEEDS, st.just(format)).map(_modelled)
+    kinds = {"legal": good, "broken": bad, "all": st.one_of(good, bad), "harmed": ill}
+    return kinds[kind]

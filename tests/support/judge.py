@@ -89,7 +89,7 @@ def _chat(body: dict[str, Any], messages: list[Any], model: str) -> Iterator[str
 def _chat_content(number: int, message: dict[str, Any]) -> Iterator[str]:
     content = message.get("content")
     if content is None:
-        instead = ("tool_calls", "function_call", "refusal", "audio")
+        instead = ("tool_calls", "function_call", "refusal", "audio", "reasoning_content")
         if message.get("role") != "assistant" or not any(message.get(key) for key in instead):
             yield f"{number}: content is null"
     elif isinstance(content, list):
@@ -210,6 +210,9 @@ def _claude_block(where: str, block: Any) -> Iterator[str]:
             yield f"{where}: blank text"
             if "cache_control" in block:
                 yield f"{where}: cache_control on blank text"
+    elif block["type"] == "thinking":
+        if not isinstance(block.get("signature"), str):
+            yield f"{where}: thinking without its signature"
     elif block["type"] == "tool_use":
         if not _well_formed_id(block.get("id")):
             yield f"{where}: tool_use id {block.get('id')!r}"

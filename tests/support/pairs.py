@@ -1,4 +1,4 @@
-"""Calls and results of a request in any of the five formats, and ways to break them.
+"""Calls and results of a request in any of the six formats, and ways to break them.
 
 Knows the wire formats.  Does not know the library under test.
 """
@@ -16,8 +16,8 @@ def parts(body: Any) -> Iterator[tuple[str, str, Any]]:
     """("call" | "result", id, the object) of every call and result, in order."""
     for item in body if isinstance(body, list) else items_of(body):
         if item.get("type") == "function_call":
-            yield "call", item["call_id"], item
-        elif item.get("type") == "function_call_output":
+            yield "call", item.get("call_id", item.get("id")), item
+        elif item.get("type") in ("function_call_output", "function_result"):
             yield "result", item["call_id"], item
         elif item.get("role") == "tool":
             yield "result", item.get("tool_call_id", ""), item

@@ -10,16 +10,16 @@ import json
 from typing import Any
 
 import doubtful
+import histories
 import judge_bedrock as judge
 import pytest
-from bedrock_histories import (
+from converse import (
     IMAGE,
     MODELS,
     POINT,
     body,
     document,
     from_anthropic,
-    histories,
     model,
     result,
     text,
@@ -37,6 +37,10 @@ from trimtab import CannotFit
 from trimtab.formats import FORMATS
 
 CLAUDE, CLAUDE_46, CLAUDE_55, NOVA, KIMI, LLAMA, MISTRAL, DEEPSEEK = MODELS
+BODIES = histories.of("bedrock", "harmed").map(
+    lambda found: {"modelId": found[1], "messages": found[0]}
+    if isinstance(found[0], list) else found[0]
+)  # fmt: skip
 ASK, ANSWER = user(text("read a.py")), model(text("It is a parser."))
 CALLED, ANSWERED = model(use("t1")), user(result("t1"))
 PAIR = (ASK, CALLED, ANSWERED)
@@ -173,7 +177,7 @@ def test_the_model_id_names_the_family(name: str | None, dialect: str | None) ->
     assert facts.dialect == (dialect or "bedrock-anthropic")
 
 
-@given(histories())
+@given(BODIES)
 def test_check_agrees_with_the_judges_and_repair_is_clean_and_idempotent(
     request_: dict[str, Any],
 ) -> None:
@@ -191,7 +195,7 @@ def _beside_media(found: list[str]) -> list[str]:
     return [problem for problem in found if not problem.startswith("too many images")]
 
 
-@given(histories(), st.floats(0, 1))
+@given(BODIES, st.floats(0, 1))
 def test_whatever_fits_is_valid_and_within_any_window_above_the_minimum(
     request_: dict[str, Any], share: float
 ) -> None:

@@ -9,7 +9,7 @@ import copy
 import json
 from typing import Any
 
-import gemini_histories
+import histories
 import judge_gemini as judge
 import pytest
 from hard_cases import CASES, conversation
@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from law_tools import SHARES, attempt, fit, tried
 from settings_words import as_keywords
 from sizes import o200k
+from soak.writers_more import snaked
+from unreadable import all_as_sent, as_sent
 
 import trimtab
 from trimtab import CannotFit, formats
@@ -99,7 +101,7 @@ def test_a_hard_case_is_valid_and_fits_a_quarter_of_its_size(name: str, ids: boo
 # --- made-up histories ----------------------------------------------------------------------------
 
 
-@given(gemini_histories.legal())
+@given(histories.of("gemini", "legal"))
 def test_legal_histories_are_legal_and_come_back_as_the_same_object(story: Story) -> None:
     request, name = story
     before = copy.deepcopy(request)
@@ -116,7 +118,7 @@ def test_legal_histories_are_legal_and_come_back_as_the_same_object(story: Story
     assert trimtab.fit(json.dumps(request), window=10**7, model=name).report.format == "gemini"
 
 
-@given(gemini_histories.histories())
+@given(histories.of("gemini"))
 def test_the_library_and_the_judge_agree_on_problems_and_sizes(story: Story) -> None:
     request, name = story
     found = trimtab.check(request, format="gemini", model=name)
@@ -132,7 +134,7 @@ def test_the_library_and_the_judge_agree_on_problems_and_sizes(story: Story) -> 
     assert fitted.report.tokens_after == judge.tokens(fitted.request)
 
 
-@given(gemini_histories.broken())
+@given(histories.of("gemini", "broken"))
 def test_a_broken_history_is_repaired_once_and_for_all(story: Story) -> None:
     request, name = story
     before = copy.deepcopy(request)
@@ -145,7 +147,7 @@ def test_a_broken_history_is_repaired_once_and_for_all(story: Story) -> None:
     assert again.report.repairs == ()
 
 
-@given(gemini_histories.broken())
+@given(histories.of("gemini", "broken"))
 def test_nothing_the_user_or_a_tool_said_is_lost_by_repair(story: Story) -> None:
     request, name = story
     fitted = trimtab.repair(request, format="gemini", model=name)
@@ -153,18 +155,18 @@ def test_nothing_the_user_or_a_tool_said_is_lost_by_repair(story: Story) -> None
     taken = "".join(fitted.recall(r.handle) for r in fitted.report.repairs if r.handle)
     for content in contents_of(request):
         for part in content.get("parts") or []:
-            text = part.get("text")
+            text = part.get("text") and as_sent(part["text"])
             if content.get("role") != "model" and text:
                 assert json.dumps(text) in kept
             answer = part.get("functionResponse") or part.get("function_response")
             if answer and isinstance(answer["response"], dict):
-                for value in answer["response"].values():
+                for value in map(all_as_sent, answer["response"].values()):
                     dumped = json.dumps(value)
                     assert dumped in kept or json.dumps(value, ensure_ascii=False,
                                                         separators=(",", ":")) in taken  # fmt: skip
 
 
-@given(gemini_histories.histories(), SHARES)
+@given(histories.of("gemini"), SHARES)
 def test_whatever_comes_in_what_goes_out_is_legal_and_fits(story: Story, share: float) -> None:
     request, name = story
     window = max(1, int(judge.tokens(request) * share))
@@ -190,7 +192,7 @@ def _signatures(request: Any) -> list[str]:
     return [signature for signature in found if signature]
 
 
-@given(gemini_histories.histories(), st.sampled_from([2, 40, 300, 2_000]))
+@given(histories.of("gemini"), st.sampled_from([2, 40, 300, 2_000]))
 def test_the_size_of_each_response_is_met_and_it_stays_an_object(story: Story, chars: int) -> None:
     request, name = story
     more: Any = {"format": "gemini", "model": name, "window": 10**7}
@@ -199,7 +201,7 @@ def test_the_size_of_each_response_is_met_and_it_stays_an_object(story: Story, c
     assert max(judge.result_chars(fitted.request), default=0) <= chars
 
 
-@given(gemini_histories.histories(), st.sampled_from([0, 1]))
+@given(histories.of("gemini"), st.sampled_from([0, 1]))
 def test_images_inside_responses_give_way_to_files_of_plain_text(story: Story, most: int) -> None:
     request, name = story
     more: Any = {"format": "gemini", "model": name, "window": 10**7}
@@ -208,7 +210,7 @@ def test_images_inside_responses_give_way_to_files_of_plain_text(story: Story, m
     assert judge.images(fitted.request) <= most
 
 
-@given(gemini_histories.histories(), SHARES)
+@given(histories.of("gemini"), SHARES)
 def test_what_is_added_is_spelled_as_the_request_is(story: Story, share: float) -> None:
     request, name = story
     window = max(1, int(judge.tokens(request) * share))
@@ -328,9 +330,7 @@ def test_what_the_provider_accepts_is_no_violation(name: str) -> None:
 
 
 def test_a_lost_signature_is_replaced_by_the_documented_sentinel_in_the_spelling_found() -> None:
-    request = gemini_histories.snaked(
-        [TASK, model(call("read", signed=False)), user(response("read"))]
-    )
+    request = snaked([TASK, model(call("read", signed=False)), user(response("read"))])
     fitted = trimtab.repair(request, format="gemini", model=GEMINI_3)
     part = fitted.request[1]["parts"][0]
     assert part["thought_signature"] == "skip_thought_signature_validator"

@@ -15,6 +15,7 @@ import doubtful
 import judge_responses as judge
 import pytest
 from hard_cases_responses import CASES, input_items
+from histories import harmed
 from responses_cases import (
     ACCEPTED,
     BROKEN,
@@ -28,7 +29,7 @@ from responses_cases import (
     thought,
     user,
 )
-from responses_histories import mutated
+from wounds import items_of
 
 import trimtab
 import trimtab.formats.rules
@@ -340,7 +341,8 @@ def test_whatever_comes_in_what_goes_out_is_legal_and_fits(seed: int) -> None:
     for number in range(8):
         random_ = random.Random(seed * 1_000 + number)
         model = random_.choice(["gpt-5.5", "gpt-5.5", "deepseek-v4"])
-        body = {"model": model, "input": mutated(random_)}
+        told = harmed((seed, number), "openai-responses").request
+        body = {"model": model, "input": items_of(told)}
         before = copy.deepcopy(body)
         assert (judge.problems(body) == []) == (doubtful.found(body) == []), body
         body = doubtful.repaired(body).tree

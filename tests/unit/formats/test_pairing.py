@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-import bedrock_histories as converse
+import converse
 import judge_bedrock
 import pytest
 from chat_requests import body, call, calls, result, said, use, used, user

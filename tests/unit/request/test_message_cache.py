@@ -11,9 +11,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import bedrock_histories
 import five_formats
-import gemini_histories
 import histories
 import pytest
 import stories
@@ -21,7 +19,6 @@ from effort import examples, seeds
 from hypothesis import event, given
 from hypothesis import strategies as st
 from responses_cases import LOCAL, PROGRAM, SEARCH, call, output, said, thought, user
-from responses_histories import mutated
 from soak.lasting import Lasting
 from soak.story import FORMATS, Story
 from soak.trial import Case as SoakCase
@@ -398,22 +395,13 @@ Case = tuple[dict[str, Any], str, str | None]
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Requests of all five formats, legal and broken ones."""
-    kind = draw(st.sampled_from(["story", "history", "gemini", "bedrock", "responses"]))
-    if kind == "story":
-        format = draw(st.sampled_from(stories.FORMATS))
+    format = draw(st.sampled_from(stories.FORMATS))
+    if draw(st.booleans()):
         return _framed(stories.written(draw(stories.stories()), format), format), format, None
-    if kind == "history":
-        body, format = draw(histories.histories())
-        model = draw(st.sampled_from(CHAT_MODELS)) if format == "openai-chat" else None
-        return _framed(body, format), format, model
-    if kind == "gemini":
-        body, model = draw(gemini_histories.histories())
-        return _framed(body, "gemini"), "gemini", model
-    if kind == "bedrock":
-        return draw(bedrock_histories.histories()), "bedrock", None
-    items = mutated(random.Random(draw(st.integers(0, 999))))
-    model = draw(st.sampled_from(["gpt-5.5", "deepseek-v4-flash"]))
-    return {"model": model, "input": items}, "openai-responses", None
+    body, model = draw(histories.of(format))
+    if format == "openai-chat":
+        model = draw(st.sampled_from(CHAT_MODELS))
+    return _framed(body, format), format, model
 
 
 def _framed(body: Any, format: str) -> dict[str, Any]:
