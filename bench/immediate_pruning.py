@@ -22,10 +22,10 @@ import trimtab
 from trimtab.pricing.prices import TABLES
 
 WAYS = {
-    "sent whole": {"preset": "manual"},
-    "prune": {"preset": "prune"},
-    "prune, early=1": {"preset": "prune", "early": 1},
-    'prune, early=1, prices="none"': {"preset": "prune", "early": 1, "prices": "none"},
+    "sent whole": {"trigger": 1.0},
+    "early=1_000": {"trigger": 1.0, "early": 1_000},
+    "early=1": {"trigger": 1.0, "early": 1},
+    'early=1, prices="none"': {"trigger": 1.0, "early": 1, "prices": "none"},
 }
 
 

@@ -60,8 +60,8 @@ def start(name: str, world: World, window: int) -> Step:
 
 NAMES = (
     "none", "drop-oldest-safe", "mask-old-observations", "langchain-clear", "summarize",
-    "compaction", "head-tail", "trimtab:balanced", "trimtab:cautious", "trimtab:economy",
-    "trimtab:in-place", "trimtab:prune",
+    "compaction", "head-tail", "trimtab:balanced", "trimtab:economy",
+    "trimtab:in-place",
 )  # fmt: skip
 SHOWN = {
     "none": "nothing is done", "drop-oldest-safe": "safe cut: the oldest steps go",

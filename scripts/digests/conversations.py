@@ -11,7 +11,7 @@ from digests.chain import Chain, Clock, Told, as_keywords, body_bytes, internal
 from digests.corpus import FORMATS, MOST_TURNS, Record, Talk, number
 
 WINDOWS = (8_192, 16_384, 32_768, 100_000)
-PRESETS = ("cautious", "balanced", "deep", "in-place")
+PRESETS = ("balanced", "economy", "in-place")
 VARIANT_TURNS = 12
 
 Found = Iterator[tuple[str, Told]]

@@ -23,8 +23,8 @@ from digests.upstream import PATHS, Answer, Upstream, calling, counted, plain, r
 SCENES: dict[str, tuple[tuple[str, ...], tuple[tuple[Answer, ...], ...]]] = {
     "plain": ((), ((plain,),)),
     "usage": (("--preset", "balanced"), ((counted,),)),
-    "refused": (("--preset", "cautious"), ((plain,), (plain,), (refusing, plain))),
-    "recall": (("--recall", "--preset", "deep"), ((plain,), (calling, plain))),
+    "refused": ((), ((plain,), (plain,), (refusing, plain))),
+    "recall": (("--recall",), ((plain,), (calling, plain))),
     "prune": (("--prune", "--prices", "claude-5m"), ((counted,), (plain,))),
     "stream": ((), ((streamed,),)),
 }

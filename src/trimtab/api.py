@@ -53,12 +53,9 @@ def fit(
     - ``model``: None: the request's.
     - ``format``: the name of one of the six formats, with a dialect if wanted
       ("openai-chat:deepseek"); None: detected by the body's shape.
-    - ``preset``: "balanced" (None), "cautious" (until the window is full only what is lossless or
-      came again), "economy" (a cut is made as soon as it pays, and leaves 20,000 tokens of
-      history), "in-place" (each old result is shrunk where it is; no step is folded into a note),
-      "prune" (until the window is full only dead weight: what came again later, what is out of
-      date, inputs of failed calls; early), or "manual" (until the window is full only what
-      ``Session.prune`` and its like were asked for).
+    - ``preset``: "balanced" (None), "economy" (a cut is made as soon as it pays, and leaves 20,000
+      tokens of history), or "in-place" (each old result is shrunk where it is; no step is folded
+      into a note).
     - ``target``: the share of the room that a cut goes down to.  None: the preset's, and deeper
       where the request grows fast.
     - ``recall``: the model has a recall tool (``wrap`` adds it), so markers may name it.

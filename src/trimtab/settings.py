@@ -128,7 +128,8 @@ class Settings:
     trigger: float | None = setting(
         None, SHARE,
         "share of the window (less the reserve) above which anything happens; unset: 0.90, or 0.95 "
-        "where counts are the model's own or were observed; 1 cuts only when it must",
+        "where counts are the model's own or were observed; 1 cuts only when it must, even where "
+        "an earlier cut would pay",
     )  # fmt: skip
     window_trigger: float | None = setting(
         None, SHARE,
@@ -165,7 +166,7 @@ class Settings:
 
     preset: PresetName = setting(
         "balanced", one_of(PresetName),
-        "how much may be lost before the window is full: see Presets",
+        "when, how deep and in what way a cut is made: see Presets",
         group="What is reduced",
     )  # fmt: skip
     pins: Sequence[Pin] = setting(
@@ -196,7 +197,7 @@ class Settings:
     early: int | None = setting(
         None, COUNT_OR_NONE,
         "tokens of dead weight that go before the trigger, where that pays for the cache it "
-        "breaks; unset: the preset's",
+        "breaks; unset: none",
     )  # fmt: skip
     calls_left: int | None = setting(
         None, COUNT_OR_NONE,
@@ -262,6 +263,11 @@ class Settings:
                 f"reserve {self.reserve:,} leaves nothing of the window {self.window:,}: "
                 "reserve fewer output tokens, or give the model's real window"
             )
+
+    @property
+    def waits_for_the_window(self) -> bool:
+        """Whether nothing is cut before the window is full, even where an earlier cut would pay."""
+        return self.trigger == 1
 
     @property
     def given(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from trimtab.testing import StrictProvider
 
 def pick(flag: bool) -> int:
     messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
-    careful = Settings(protected_tools=["todo*"], preset="cautious", thinking="drop_block")
+    careful = Settings(protected_tools=["todo*"], preset="economy", thinking="drop_block")
     fitted = trimtab.fit(messages, window=32_000, settings=careful)
     both = careful | Settings(early=0, duplicates=Duplicates(enabled=False))
     session = trimtab.Session(window=32_000, preset="economy", settings=both, store="memory:")

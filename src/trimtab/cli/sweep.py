@@ -38,11 +38,12 @@ def run(args: Namespace) -> int:
     """Sweep, write the request, and print what was removed."""
     data = files.request_of(args)
     keywords: SessionKeywords = {
-        "window": NO_WINDOW, "reserve": 0, "preset": "manual",
+        "window": NO_WINDOW, "reserve": 0,
         "recall": args.journal is not None or args.store is not None,
         "format": setting(args, "format"), "model": setting(args, "model"),
         "settings": Settings(
-            counter=setting(args, "counter"), protected_tools=setting(args, "protected_tools") or ()
+            trigger=1.0, counter=setting(args, "counter"),
+            protected_tools=setting(args, "protected_tools") or (),
         ),
     }  # fmt: skip
     if args.store is not None:

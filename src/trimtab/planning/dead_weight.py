@@ -37,12 +37,10 @@ def dead_places(planner: Planner) -> Iterator[Place]:
             yield place
 
 
-def remove_dead_weight(
-    planner: Planner, enough: Callable[[], bool], most_loss: float = STALE
-) -> None:
+def remove_dead_weight(planner: Planner, enough: Callable[[], bool]) -> None:
     """Reduce dead weight, the least loss first, until ``enough``."""
     if not enough():
-        planner.reduce(dead_places(planner), enough, most_loss=most_loss, which="dead")
+        planner.reduce(dead_places(planner), enough, most_loss=STALE, which="dead")
 
 
 def dead_blocks(planner: Planner) -> list[DeadBlock]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from trimtab.formats import rules
 from trimtab.lazy import cached_property
 from trimtab.planning.lines import Key, Lines, lines_of
-from trimtab.planning.offers import OfferCache, Which
+from trimtab.planning.offers import OfferCache
 from trimtab.reducers import Config, Reducer
 from trimtab.reducers.asked import NOBODY, Asked
 from trimtab.reducers.base import NO_FACTS, BlockFacts
@@ -88,11 +88,9 @@ class PlanInputs:
     drops: bool = True
     to_target: bool = True
     lines: Callable[[Block], Lines] = lines_of
-    most_loss: float = 1.0
-    """The largest loss of offers taken only to reach the target."""
     folds: bool = True
-    below: Which | None = None
-    """Until the window is full only these reducers are used and no step is folded; None: all."""
+    reducers_only: bool = False
+    """Until the window is full only the reducers are used, and no step is folded."""
     recent: int = 0
     """How many of the newest steps with calls stay unchanged, unless one is larger than a newest
     turn may be."""

@@ -23,45 +23,31 @@ def make_room(planner: Planner) -> None:
     if planner.inputs.to_target and state.tokens > bounds.begin:
         planner.goal = goal
         places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
-        most_loss = planner.inputs.most_loss
-        first = min(most_loss, STALE)
-        any_loss = most_loss == 1.0
-        if (below := planner.inputs.below) is not None:
-            dead_only = below == "dead"
-            if planner.waits_for_the_window:
-                return  # what pays for the cache it breaks has gone
-            if not dead_only:
-                planner.reduce(places, lambda: state.tokens <= goal, SMALL, which=below)
+        if planner.inputs.reducers_only:
+            planner.reduce(places, lambda: state.tokens <= goal, SMALL)
             remove_dead_weight(planner, lambda: state.tokens <= goal)
-            # Dead weight that frees little breaks the cache, and soon a fold breaks it again.
-            least = _enough(planner, goal) if dead_only else bounds.capacity
-            if not planner.over() and state.tokens <= least:
+            if not planner.over():
                 planner.fill(goal)
                 planner.revert(goal)
                 return
-        planner.reduce(
-            places, lambda: state.tokens <= goal, SMALL, most_loss=first, priced=any_loss
-        )
-        remove_dead_weight(planner, lambda: state.tokens <= goal, first)
-        if planner.over():
-            most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
+        planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=STALE, priced=True)
+        remove_dead_weight(planner, lambda: state.tokens <= goal)
         if state.tokens > goal:
             goal = planner.goal = eligibility.lasting_target
-        if state.tokens > goal and most_loss == 1.0:
+        if state.tokens > goal:
             _cut_newest(planner)
             if state.tokens > goal and planner.inputs.folds:
                 _attempt(planner, "fold", partial(fold, planner, goal))
-        planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
+        planner.reduce(places, lambda: state.tokens <= goal, SMALL)
         enough = _enough(planner, goal)
-        if state.tokens > enough and most_loss == 1.0:
+        if state.tokens > enough:
             _attempt(planner, "cut of pastes", partial(_cut_pastes, planner, goal))
-        crosses = state.tokens > enough and most_loss == 1.0 and planner.inputs.drops
+        crosses = state.tokens > enough and planner.inputs.drops
         if crosses and (came_over or not was_fitted_before(planner)):
             room = max(0, bounds.trigger - eligibility.least_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(cross, planner, first, anew))
-        if most_loss == 1.0:
-            planner.strip_notes(lambda: state.tokens <= bounds.trigger)
+        planner.strip_notes(lambda: state.tokens <= bounds.trigger)
         if not planner.over():
             planner.fill(goal)
             planner.revert(goal)

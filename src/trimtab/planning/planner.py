@@ -111,11 +111,6 @@ class Planner:
         """Whether tokens or bytes are above the provider's limits."""
         return self.state.tokens > self.bounds.capacity or self._bytes_over()
 
-    @property
-    def waits_for_the_window(self) -> bool:
-        """Whether only dead weight that pays is reduced, because the window is not full."""
-        return self.inputs.below == "dead" and not self.over()
-
     def _bytes_over(self) -> bool:
         limit = self.bounds.body_bytes
         return limit is not None and self.body_bytes - self.state.bytes_saved > limit

@@ -112,7 +112,7 @@ def _trigger(settings: Settings, window: int, capacity: int, usual: float) -> fl
     never above ``usual``: the reserve may leave less than that share."""
     if settings.trigger is None and settings.window_trigger is not None:
         return min(settings.window_trigger * window / capacity, usual)
-    return settings.trigger or PRESETS[settings.preset].trigger or usual
+    return settings.trigger or usual
 
 
 def trigger_for(counter: Counter) -> float:

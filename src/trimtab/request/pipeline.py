@@ -31,7 +31,6 @@ from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.make_room import make_room
 from trimtab.planning.operations import Applied, in_order
 from trimtab.planning.planner import Planner
-from trimtab.planning.presets import PRESETS
 from trimtab.planning.reasoning_signatures import unbind, with_option
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
@@ -212,7 +211,7 @@ def _with_trigger_moved(prepared: PreparedRequest) -> PreparedRequest:
         )
         limits = replace(limits, bounds=bounds)
     all_fit = settings.calls_left is not None and limits.bounds.trigger == limits.bounds.capacity
-    if not all_fit and not limits.is_client_request and PRESETS[settings.preset].trigger is None:
+    if not all_fit and not limits.is_client_request:
         limits = _with_lost_cache(prepared, limits)
     return prepared if limits is prepared.limits else replace(prepared, limits=limits)
 
@@ -225,6 +224,8 @@ def _with_lost_cache(prepared: PreparedRequest, limits: EffectiveLimits) -> Effe
     cleared = not cold and prepared.tokens_behind_cleared > MOSTLY * limits.bounds.trigger
     if not (cold or cleared):
         return limits
+    if prepared.settings.waits_for_the_window:
+        return replace(limits, cold=cold)
     bounds = economics.bounds_for_lost_cache(limits.bounds)
     return replace(limits, bounds=bounds, cold=cold, cleared=cleared)
 
@@ -378,7 +379,7 @@ def _plan_batch(
 def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
     """Choose new edits if the request, with the journal's edits, still needs any."""
     before = (planner.state.tokens, len(planner.state.shown))
-    if planner.state.tokens <= planner.bounds.begin or planner.waits_for_the_window:
+    if planner.state.tokens <= planner.bounds.begin:
         for dead in prepared.early_dead_weight(planner):
             planner.show(dead.place, dead.offer)
     meet_images(planner)

@@ -24,7 +24,7 @@ from trimtab.lazy import cached_property
 from trimtab.planning.dead_weight import DeadBlock
 from trimtab.planning.edits import gone_items
 from trimtab.planning.eligibility import Bounds, Eligibility, PlanInputs
-from trimtab.planning.offers import OfferCache, Which
+from trimtab.planning.offers import OfferCache
 from trimtab.planning.operations import Applied
 from trimtab.planning.planner import Planner
 from trimtab.planning.presets import PRESETS
@@ -249,7 +249,8 @@ class PreparedRequest:
         again before as many calls have passed.
         """
         bounds, preview = self.limits.bounds, self.facts.is_preview
-        if not preview and (bounds.history is None or tokens <= bounds.history):
+        history = None if self.settings.waits_for_the_window else bounds.history
+        if not preview and (history is None or tokens <= history):
             return bounds
         target, before = self._target_and_head
         if preview:
@@ -308,7 +309,7 @@ class PreparedRequest:
         early = self.settings.early
         if self.limits.is_client_request:
             return None
-        return PRESETS[self.settings.preset].early if early is None else max(1, early)
+        return None if early is None else max(1, early)
 
     @property
     def reducers(self) -> tuple[Reducer, ...]:
@@ -316,13 +317,6 @@ class PreparedRequest:
         given = self.settings.reducers
         ours = reducers.REDUCERS if given is None else tuple(given)
         return with_extra(ours, self.settings.extra_reducers)
-
-    @property
-    def _reducers_below(self) -> Which | None:
-        """The only reducers used until the window is full; None: all."""
-        if PRESETS[self.settings.preset].dead_only:
-            return "dead"
-        return None if self.settings.reducers is None else "all"
 
     def longest_result(self) -> int:
         """Chars of the longest tool result."""
@@ -394,9 +388,8 @@ class PreparedRequest:
             drops=drops,
             to_target=to_target,
             lines=self.cache.lines,
-            most_loss=preset.most_loss,
             folds=preset.folds,
-            below=self._reducers_below,
+            reducers_only=settings.reducers is not None,
             recent=preset.recent_results,
             handle_key=self.facts.handle_key,
         )

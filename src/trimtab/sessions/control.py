@@ -10,9 +10,6 @@ from hashlib import blake2b
 
 from trimtab.settings import Settings
 
-NEVER = 2**60
-"""Tokens of dead weight that no request has."""
-
 
 def is_control(key: str, share: float) -> bool:
     """Whether a conversation belongs to the control arm."""
@@ -23,4 +20,4 @@ def is_control(key: str, share: float) -> bool:
 def untouched(settings: Settings) -> Settings:
     """Settings with which a request that fits is not reduced.  A request that the provider would
     refuse is still repaired."""
-    return settings | Settings(trigger=1.0, early=NEVER, idle_seconds=0.0, quote_embedded=False)
+    return settings | Settings(trigger=1.0, early=None, quote_embedded=False)

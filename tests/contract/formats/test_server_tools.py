@@ -256,7 +256,7 @@ STATE: dict[str, tuple[str, list[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("preset", ["balanced", "in-place", "prune"])
+@pytest.mark.parametrize("preset", ["balanced", "in-place"])
 @pytest.mark.parametrize(("format", "first", "kept"), STATE.values(), ids=STATE)
 def test_what_loads_a_tool_stays_at_any_size(
     format: str, first: list[Any], kept: Any, preset: Any

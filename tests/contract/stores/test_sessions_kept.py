@@ -403,7 +403,7 @@ def test_a_duplicate_counts_only_while_what_it_repeats_is_there(file: str) -> No
     body["messages"] += read(1, text) + step(1) + read(2, text)
     for number in range(2, 6):
         body["messages"] += step(number)
-    mine = session(file, preset="cautious", window=4_000)
+    mine = session(file, preset="in-place", window=4_000)
     done = mine.fit(body)
     (edit,) = [one for one in done.report.edits if one.kind == "duplicate"]
     assert edit.path[1] == 4

@@ -137,7 +137,7 @@ MISTAKES: dict[str, Mistake] = {
     "a target in percent": Mistake(
         lambda: fit(target=50), InvalidSetting, ("target=50",), "share ≤ 1"),
     "an unknown preset": Mistake(
-        lambda: fit(preset="agressive"), InvalidSetting, ("preset='agressive'",), '"cautious"'),
+        lambda: fit(preset="agressive"), InvalidSetting, ("preset='agressive'",), '"economy"'),
     "an unknown format": Mistake(
         lambda: fit(format="openai-caht"), InvalidSetting, ("'openai-caht'",), "choose one of"),
     "another format than it is": Mistake(

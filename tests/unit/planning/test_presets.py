@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from bisect import bisect
@@ -262,19 +261,3 @@ def test_in_place_a_session_keeps_every_step_and_appends_between_batches(format:
         batches += sent[: len(before)] != before
         before = sent
     assert 0 < batches <= 8
-
-
-def test_a_cautious_session_keeps_its_notes_while_the_window_has_room() -> None:
-    cautious = trimtab.Settings(preset="cautious", trigger=0.7, counter="o200k")
-    session, sent, size = Session(window=2_000, reserve=0, settings=cautious), list[Any](), 0
-    items, stayed = user("openai-chat", "Look."), 0
-    for n in range(24):
-        text = "".join(f"src/mod_{n}.py:{i}: token {(n * 9 + i) * 7919}\n" for i in range(8))
-        items += turn("openai-chat", f"call_{n:04}", {"path": f"src/mod_{n}.py"}, text, "")
-        done = session.fit(request("openai-chat", list(items), MODELS["openai-chat"]))
-        now = items_of(done.request)
-        if "earlier steps, of which" in json.dumps(sent) and size < 1_700:
-            assert now[: len(sent)] == sent
-            stayed += 1
-        sent, size = copy.deepcopy(now), done.report.tokens_after
-    assert stayed > 5

@@ -154,7 +154,7 @@ def test_a_long_text_that_another_call_gave_again_is_a_duplicate(format: str) ->
 def test_what_was_already_taken_out_by_the_client_is_not_pruned_again() -> None:
     stub = "[Output removed to save context - information superseded or no longer needed]"
     body = conversation("openai-chat", read(text=stub), *TALK, read(text=stub), *MORE)
-    fitted = squeezed("openai-chat", body, 0.9, preset="cautious")
+    fitted = squeezed("openai-chat", body, 0.9, preset="in-place")
     assert results("openai-chat", fitted.request).count(stub) == 2
 
 

@@ -101,10 +101,11 @@ def test_a_restarted_session_does_the_same(format: str) -> None:
         before = json.loads(json.dumps(went_on.journal))
 
 
-@pytest.mark.parametrize(("preset", "earlier"), [("balanced", True), ("manual", False)])
-def test_a_preset_with_a_trigger_of_its_own_keeps_it(preset: Any, earlier: bool) -> None:
+@pytest.mark.parametrize(("trigger", "earlier"), [(None, True), (1.0, False)])
+def test_with_trigger_1_no_cut_comes_earlier(trigger: float | None, earlier: bool) -> None:
+    settings = trimtab.Settings(trigger=trigger)
     whole, masked = (
-        begun("gemini").fit(asked("gemini", NEAR, those), preset=preset).report.limits
+        begun("gemini").fit(asked("gemini", NEAR, those), settings=settings).report.limits
         for those in ([], [OLD])
     )
     assert (masked["trigger_tokens"] != whole["trigger_tokens"]) is earlier

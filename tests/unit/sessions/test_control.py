@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from long_sessions import KEYWORDS, request
 from settings_words import as_keywords
+from tool_calls import Step, conversation
 
 import trimtab
 from trimtab.errors import InvalidSetting
@@ -47,6 +48,27 @@ def test_a_control_conversation_passes_untouched_above_the_trigger_while_it_fits
     fitted = session.fit(body)
     assert fitted.request is body
     assert fitted.arm == "control"
+
+
+EARLIER = {
+    "economy": trimtab.Settings(preset="economy", prices="claude-5m"),
+    "dead weight": trimtab.Settings(early=1, prices="none"),
+    "a cold cache": trimtab.Settings(idle_seconds=10**6),
+}
+"""What makes a cut come before the trigger."""
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_what_would_be_cut_before_the_trigger_passes_untouched_in_the_control_arm(
+    name: str,
+) -> None:
+    read = [Step("read", {"path": "a.py"}, "one two three " * 400)] * 2
+    steps = [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 600) for n in range(80)]
+    body = conversation("anthropic", *steps[:-9], *read, *steps[-9:])
+    settings = EARLIER[name] | trimtab.Settings(counter="o200k", window=120_000, reserve=0)
+    assert trimtab.Session(settings=settings).fit(body).changed
+    control = trimtab.Session(settings=settings | trimtab.Settings(control=1.0))
+    assert control.fit(body).request is body
 
 
 def test_a_control_conversation_that_no_longer_fits_is_fitted_and_counted_as_such() -> None:

@@ -70,7 +70,7 @@ def sent(body: Any, format: str, window: int = 6_000, **keywords: Any) -> Any:
 
 
 @EVERY
-@pytest.mark.parametrize("preset", ["balanced", "economy", "in-place", "prune"])
+@pytest.mark.parametrize("preset", ["balanced", "economy", "in-place"])
 def test_the_newest_note_of_each_name_stays_whole(format: str, preset: Any) -> None:
     old, plan = "first " + "thought " * 60, "fix the clock\nthen the zone " + "z" * 300
     body = talk(

@@ -169,21 +169,21 @@ def test_what_was_pruned_before_any_fit_is_kept_under_the_name_of_the_conversati
     assert pruned.handle in str(later.fit(body, **of_call).request)
 
 
-# --- manual mode --------------------------------------------------------------------------------
+# --- nothing else, with trigger=1 ---------------------------------------------------------------
 
 
 @pytest.mark.row("B22")
-def test_in_manual_mode_nothing_goes_until_the_window_is_full_but_what_was_asked_for() -> None:
+def test_with_trigger_1_nothing_goes_until_the_window_is_full_but_what_was_asked_for() -> None:
     body = conversation("anthropic", *STEPS, *STEPS)
     total = trimtab.measure(body, counter="o200k").total
-    one = session(preset="manual", window=total)
+    one = session(trigger=1.0, window=total)
     assert one.fit(body).request is body
     assert one.fit(body, settings=trimtab.Settings(idle_seconds=10**6)).request is body, (
         "not where the cache is cold either"
     )
-    assert one.fit(body, preset="balanced").request != body
-    one = session(preset="manual", window=total)
+    assert one.fit(body, settings=trimtab.Settings(trigger=None)).request != body
+    one = session(trigger=1.0, window=total)
     one.prune(body, named(one, body)[:1])
     assert {edit.kind for edit in one.fit(body).report.edits} == {"pruned"}
-    full = session(preset="manual", window=total - 100).fit(body)
+    full = session(trigger=1.0, window=total - 100).fit(body)
     assert full.tokens_after <= total - 100

@@ -285,9 +285,7 @@ def test_the_categories_are_counted_in_the_statistics_of_a_session() -> None:
     session = trimtab.Session(
         window=int(trimtab.measure(body).total * 1.2),
         reserve=0,
-        preset="prune",
-        target=0.01,
-        settings=trimtab.Settings(early=100, trigger=0.5, prices="none"),
+        settings=trimtab.Settings(early=100, trigger=1.0, prices="none"),
     )
     session.fit(body)
     assert session.stats()["failed"] == {"validation": 2, "permission": 1}
