@@ -84,12 +84,8 @@ def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
     listed = isinstance(names, (list, tuple, set, frozenset))
     holds = listed and all(isinstance(name, str) for name in names)
     expect(holds, "names", names, "a list of texts")
-    choice = _Choice(prepared)
-    for name in dict.fromkeys(names):
-        if (place := choice.place(name)) is not None:
-            text = marker(choice.block(place), choice.config)
-            choice.show(place, text, "pruned", "the model asked for it", name)
-    return choice.done()
+    choice = _Choice(prepared, "pruned", "the model asked for it")
+    return choice.replace(dict.fromkeys(names))
 
 
 def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
@@ -98,17 +94,7 @@ def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
         isinstance(text, str) for pair in words.items() for text in pair
     )
     expect(holds, "words", words, "a mapping from names to texts")
-    choice = _Choice(prepared)
-    for name, said in words.items():
-        place = choice.place(name)
-        if place is None:
-            continue
-        text = _label(choice.block(place), choice.config, said)
-        if (problem := _problem(said)) or not choice.shorter(place, text):
-            choice.why_not[name] = problem or "takes more than it saves: say it in fewer words"
-            continue
-        choice.show(place, text, "distilled", "said in the model's own words", name)
-    return choice.done()
+    return _Choice(prepared, "distilled", "said in the model's own words").replace(words)
 
 
 def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pruned:
@@ -116,32 +102,25 @@ def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pr
     their calls by notes.  All calls are kept, and protected results are not changed."""
     for argument, value in (("first", first), ("last", last), ("words", words)):
         expect_text(argument, value)
-    choice = _Choice(prepared)
+    choice = _Choice(prepared, "compressed", "said in the model's own words")
     ends = [choice.place(name) for name in dict.fromkeys((first, last))]
     begin, end = ends[0], ends[-1]
     if begin is None or end is None:
-        return choice.done()
-    if problem := _problem(words):
-        choice.why_not[first] = problem
         return choice.done()
     refs = prepared.transcript.refs
     removable = [(refs[result.ref], result) for result in choice.free.values()]
     chosen = [(p, result) for p, result in removable if _at(begin) <= _at(p) <= _at(end)]
     if not chosen:
-        choice.why_not[first] = f"comes after {last}: name the older result first"
-        return choice.done()
-    host, _ = max(chosen, key=lambda row: row[1].tokens)
-    text = _label(choice.block(host), choice.config, words, len(chosen))
-    if not choice.shorter(host, text):
-        choice.why_not[first] = "takes more than it saves: say it in fewer words"
-        return choice.done()
-    for place, result in chosen:
-        shown = text if place is host else marker(choice.block(place), choice.config)
-        choice.show(place, shown, "compressed", "said in the model's own words", result.name)
+        return choice.refused(first, f"comes after {last}: name the older result first")
+    largest, host = max(chosen, key=lambda row: row[1].tokens)
+    if problem := choice.problem(largest, words, len(chosen)):
+        return choice.refused(first, problem)
+    shown = {result.name: words if result is host else None for _, result in chosen}
+    choice.replace(shown, len(chosen))
     for place in _calls(prepared, [place for place, _ in chosen]):
         note = replace_long_strings(place.block, "[{:,} chars, of steps said in few words]".format)
-        if note is not None and choice.shorter(place, note):
-            choice.show(place, note, "compressed", "of steps said in the model's own words")
+        if note is not None and smaller(note, place.block.text, choice.config.count):
+            choice.show(place, note, "of steps said in the model's own words")
     return choice.done()
 
 
@@ -165,52 +144,81 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
 
 
 class _Choice:
-    """Collects the edits for named results."""
+    """Collects edits of one ``kind``, which replace named results by markers or words."""
 
-    def __init__(self, prepared: PreparedRequest) -> None:
+    def __init__(self, prepared: PreparedRequest, kind: str, why: str) -> None:
         self._prepared, self._seen = prepared, witness(prepared.transcript)
+        self._kind, self._why = kind, why
         self._key = prepared.facts.handle_key
         self.config = Config(prepared.sizes.counter, recall=prepared.settings.recall)
         self.free = {result.name: result for result in prunable(prepared)}
-        self.why_not = dict[str, str]()
+        self._why_not = dict[str, str]()
         self._edits, self._originals = list[Edit](), dict[str, str]()
         self._done = list[Prunable]()
 
+    def replace(self, words: Mapping[str, str | None], steps: int = 1) -> Pruned:
+        """Replace each named result by the words for it, which stand for so many ``steps``; None:
+        by a marker.  Gives the outcome so far."""
+        for name, said in words.items():
+            place = self.place(name)
+            if place is None:
+                continue
+            if said is None:
+                text = marker(self._named(place), self.config)
+            elif problem := self.problem(place, said, steps):
+                self._why_not[name] = problem
+                continue
+            else:
+                text = _label(self._named(place), self.config, said, steps)
+            self.show(place, text, self._why)
+            self._done.append(self.free[name])
+        return self.done()
+
     def place(self, name: str) -> Place | None:
-        """The place of the result ``name``; None, with the reason in ``why_not``, if refused."""
+        """The place of the result ``name``; None if it is refused, which the outcome tells."""
         if name in self.free:
             return self._prepared.transcript.refs[self.free[name].ref]
         names = {name_of(ref) for ref in self._prepared.transcript.refs}
         shortened = {name_of(ref) for edit in self._prepared.active for ref in edit.targets}
-        self.why_not[name] = _reason(name, names, shortened)
+        self._why_not[name] = _reason(name, names, shortened)
         return None
 
-    def block(self, place: Place) -> Block:
+    def problem(self, place: Place, words: str, steps: int) -> str:
+        """Why the model's words cannot be shown for a result; "" if they can."""
+        if not words.strip():
+            return "is needed until something is said in its place"
+        if CALL_SYNTAX.search(words):
+            return "cannot be said so: the words look like a call"
+        text = _label(self._named(place), self.config, words, steps)
+        if not smaller(text, place.block.text, self.config.count):
+            return "takes more than it saves: say it in fewer words"
+        return ""
+
+    def show(self, place: Place, text: str, why: str) -> None:
+        """Replace a block by ``text``."""
+        ref = self._prepared.transcript.ref(place)
+        own_handle = handle((ref,), self._key)
+        text = with_handle(text, place.block.text, own_handle)
+        edit = Edit("replace", (ref,), text, self._kind, why, MARKER_LOSS, self._seen, own_handle)
+        self._edits.append(edit)
+        self._originals[own_handle] = place.block.text
+
+    def refused(self, name: str, why: str) -> Pruned:
+        """The outcome if a named result keeps everything as it is."""
+        self._why_not[name] = why
+        return self.done()
+
+    def done(self) -> Pruned:
+        """The collected outcome."""
+        return Pruned(tuple(self._edits), self._originals, tuple(self._done), self._why_not)
+
+    def _named(self, place: Place) -> Block:
         """The block with its tool filled in."""
         tool = place.block.tool or self._prepared.transcript.tool(place)
         return replace(place.block, tool=tool)
 
-    def shorter(self, place: Place, text: str) -> bool:
-        """Whether ``text`` is smaller than the block's text."""
-        return smaller(text, place.block.text, self.config.count)
 
-    def show(self, place: Place, text: str, kind: str, why: str, name: str = "") -> None:
-        """Replace a block by ``text``; ``name``: the name of the removed result, if it is one."""
-        ref = self._prepared.transcript.ref(place)
-        own_handle = handle((ref,), self._key)
-        text = with_handle(text, place.block.text, own_handle)
-        edit = Edit("replace", (ref,), text, kind, why, MARKER_LOSS, self._seen, own_handle)
-        self._edits.append(edit)
-        self._originals[own_handle] = place.block.text
-        if name:
-            self._done.append(self.free[name])
-
-    def done(self) -> Pruned:
-        """The collected outcome."""
-        return Pruned(tuple(self._edits), self._originals, tuple(self._done), self.why_not)
-
-
-def _label(block: Block, config: Config, words: str, steps: int = 1) -> str:
+def _label(block: Block, config: Config, words: str, steps: int) -> str:
     """``[read result, 3,130 chars, in the model's own words; recall("…") has it]`` and the words;
     if they replace several results (``steps``), it gives their number."""
     name = block.tool if block.tool and block.tool.isprintable() else "tool"
@@ -221,13 +229,6 @@ def _label(block: Block, config: Config, words: str, steps: int = 1) -> str:
     return (
         f"[{what} in the model's own words{f'; {fetch} has it' if fetch else ''}]\n{words.strip()}"
     )
-
-
-def _problem(words: str) -> str:
-    """Why the model's words cannot be shown; "" if they can."""
-    if not words.strip():
-        return "is needed until something is said in its place"
-    return "cannot be said so: the words look like a call" if CALL_SYNTAX.search(words) else ""
 
 
 def _at(place: Place) -> tuple[int, int]:
