@@ -4,10 +4,12 @@ the request itself is sent."""
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from trimtab.clients.decoding import decoded
+from trimtab.clients.effects import ClientKind, Effects
 from trimtab.clients.guard import Guard
 from trimtab.clients.http_copies import copy_of, headers_for_other_body
 from trimtab.clients.request_target import RequestTarget
@@ -16,38 +18,21 @@ from trimtab.telemetry import logger
 
 
 def ask(
-    module: Any, guard: Guard, target: RequestTarget, request: Any, send: Callable[[Any], Any]
-) -> Any:
+    module: Any, guard: Guard, target: RequestTarget, request: Any, send: Callable[[Any], Any],
+    kind: ClientKind,
+) -> Effects[Any]:  # fmt: skip
     """Ask the provider to compact the conversation if that pays; return the request to send."""
     fitted = guard.compaction_offer(request.content, target)
     if fitted is not None:
         try:
-            answer = send(_asked(module, request, fitted.compaction_offer[1]))
-            chunks = b"".join(answer.stream)
-            answer.close()
-            guard.compacted(fitted, *_read(answer, chunks))
+            answer = yield partial(send, _asked(module, request, fitted.compaction_offer[1]))
+            more, chunks = kind.reader(answer.stream), list[bytes]()
+            while (chunk := (yield more)) is not None:
+                chunks.append(chunk)
+            yield partial(kind.close, answer)
+            guard.compacted(fitted, *_read(answer, b"".join(chunks)))
         except Exception as error:  # our fold stands
-            _log(error)
-    return with_beta(module, guard, target, request)
-
-
-async def ask_async(
-    module: Any,
-    guard: Guard,
-    target: RequestTarget,
-    request: Any,
-    send: Callable[[Any], Awaitable[Any]],
-) -> Any:
-    """The same for async clients."""
-    fitted = guard.compaction_offer(request.content, target)
-    if fitted is not None:
-        try:
-            answer = await send(_asked(module, request, fitted.compaction_offer[1]))
-            chunks = b"".join([chunk async for chunk in answer.stream])
-            await answer.aclose()
-            guard.compacted(fitted, *_read(answer, chunks))
-        except Exception as error:  # our fold stands
-            _log(error)
+            logger().warning("the provider was not asked to compact: %s", type(error).__name__)
     return with_beta(module, guard, target, request)
 
 
@@ -73,7 +58,3 @@ def _with(module: Any, request: Any, more: Mapping[str, str], url: Any, body: by
 
 def _read(answer: Any, chunks: bytes) -> tuple[int, Any]:
     return int(answer.status_code), decoded(chunks, answer.headers.get("content-encoding", ""))
-
-
-def _log(error: Exception) -> None:
-    logger().warning("the provider was not asked to compact: %s", type(error).__name__)

@@ -8,21 +8,35 @@ until its first content event; after that there are no retries.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 from trimtab.clients.decoding import Undecodable, decoded, decoder
+from trimtab.clients.effects import (
+    ASYNC,
+    SYNC,
+    ClientKind,
+    Effect,
+    Effects,
+    InThread,
+    Piece,
+    Stream,
+    run,
+    run_async,
+    stream_classes,
+)
 from trimtab.clients.guard import Guard
 from trimtab.clients.http_copies import with_body, with_stream
 from trimtab.clients.request_target import RequestTarget
-from trimtab.clients.retry_loop import in_thread, reply_of, run_flow, run_flow_async
+from trimtab.clients.retry_loop import attempts, reply_of
 from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.own_header import HEADER, is_off
 from trimtab.retry.refusals.response_errors import prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
+Send = Callable[[Any], Any]
 _MOST_LINE_BYTES = 32_000_000
 """A longer line of a stream is not read as an event."""
 
@@ -126,242 +140,133 @@ def _turned_off(request: Any) -> bool:
     return off
 
 
+class _Guarded:
+    """What both transports do, as generators of effects.  ``guard`` fits, ``inner`` sends."""
+
+    module: Any
+    kind: ClientKind
+    stream: Any
+    """The class of streams."""
+
+    def __init__(self, guard: Guard, inner: Any) -> None:
+        self.guard, self.inner = guard, inner
+
+    def _handled(self, request: Any, send: Send) -> Effects[Any]:
+        """The response to a request; one that is not to a language model passes through."""
+        method, url = request.method, str(request.url)
+        if _turned_off(request) or not self.guard.wants(method, url):
+            return (yield partial(send, request))
+        data = yield partial(self.kind.read, request)
+        start = partial(self.guard.start, method, url, request.headers, lambda: data)
+        size = work_in(data)
+        started = yield InThread(start, size)
+        if started is None:
+            return (yield partial(send, request))
+        flow, target, rounds, _ = started
+        if self.guard.session.settings.compaction == "provider":
+            from trimtab.clients.asked_compaction import ask
+
+            request = yield from ask(self.module, self.guard, target, request, send, self.kind)
+
+        def sent_by(flow: Flow) -> Effects[Any]:
+            return self._sent(flow, target, request, send, size)
+
+        sent = yield from sent_by(flow)
+        if (plain := self.guard.without_recall(started, sent[2], error_in(sent))) is not None:
+            yield partial(self.kind.close, sent[1])
+            return (yield from sent_by(plain))[1]
+        if rounds is None or not can_be_rewritten(sent):
+            return sent[1]
+        from trimtab.clients.answer_rounds import RoundsResponse
+
+        def again(body: bytes) -> Effects[Any]:
+            return sent_by(self.guard.round_flow(body, target))
+
+        answer = RoundsResponse(rounds, sent, again, self.kind, frames=target.frames)
+        return (yield from answer.response(self.module, self.stream))
+
+    def _sent(
+        self, flow: Flow, target: RequestTarget, request: Any, send: Send, size: int
+    ) -> Effects[Any]:
+        def attempt(body: bytes) -> Effects[Any]:
+            response = yield partial(send, with_body(self.module, request, body))
+            return (yield from self._read(response, target))
+
+        def close(answer: Any) -> Effect:
+            return partial(self.kind.close, answer[1])
+
+        (reader, response), done = yield from attempts(flow, attempt, close, size=size)
+        return reader, finish(self.guard, reader, response, done), done
+
+    def _read(self, response: Any, target: RequestTarget) -> Effects[Any]:
+        """Read a stream until its first content, any other answer whole."""
+        reader, stream = ResponseReader(response, target), response.stream
+        more = self.kind.reader(stream)
+        if reader.streamed and reader.undo is None:
+            return Accepted(), (reader, response)
+        if reader.streamed:
+            while (piece := (yield more)) is not None:
+                if reader.feed(piece):
+                    break
+            else:
+                reader.opening.end()
+            reply = reader.stream_reply()
+        else:
+            while (piece := (yield more)) is not None:
+                reader.chunks.append(piece)
+            yield partial(self.kind.close, stream)
+            reply = reader.full_reply()
+
+        def close() -> Any:
+            reader.read_usage()
+            return self.kind.close(stream)
+
+        rest = self.stream(_rest(reader, more), close)
+        return reply, (reader, with_stream(self.module, response, rest))
+
+
+def _rest(reader: ResponseReader, more: Effect) -> Stream:
+    """The chunks already read, then the rest of a stream."""
+    yield from map(Piece, reader.chunks)
+    while (chunk := (yield more)) is not None:
+        reader.pass_on(chunk)
+        yield Piece(chunk)
+    reader.read_usage()
+
+
 @cache
 def classes(module: Any) -> tuple[Any, Any]:
     """(transport class, async transport class) for ``module``, httpx or httpx2."""
-    return _sync(module), _async(module)
+    library, streams = module, stream_classes(module)
 
-
-def _rest_class(module: Any) -> Any:
-    class Rest(module.SyncByteStream):  # type: ignore[misc]
-        """The chunks of a stream already read, then the rest."""
-
-        def __init__(self, reader: ResponseReader, rest: Iterator[bytes], stream: Any) -> None:
-            self._reader, self._rest, self._stream = reader, rest, stream
-
-        def __iter__(self) -> Iterator[bytes]:
-            yield from self._reader.chunks
-            for chunk in self._rest:
-                self._reader.pass_on(chunk)
-                yield chunk
-            self._reader.read_usage()
-
-        def close(self) -> None:
-            self._reader.read_usage()
-            self._stream.close()
-
-    return Rest
-
-
-def _pieces_class(module: Any) -> Any:
-    class Pieces(module.SyncByteStream):  # type: ignore[misc]
-        """Bytes that are made while they are read."""
-
-        def __init__(self, pieces: Iterator[bytes], close: Callable[[], None]) -> None:
-            self._pieces, self._close = pieces, close
-
-        def __iter__(self) -> Iterator[bytes]:
-            return self._pieces
-
-        def close(self) -> None:
-            self._close()
-
-    return Pieces
-
-
-def _async_pieces_class(module: Any) -> Any:
-    class AsyncPieces(module.AsyncByteStream):  # type: ignore[misc]
-        """The same for async clients."""
-
-        def __init__(
-            self, pieces: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]
-        ) -> None:
-            self._pieces, self._close = pieces, close
-
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return self._pieces
-
-        async def aclose(self) -> None:
-            await self._close()
-
-    return AsyncPieces
-
-
-def _sync(module: Any) -> Any:
-    rest_class, pieces_class = _rest_class(module), _pieces_class(module)
-
-    class TrimtabTransport(module.BaseTransport):  # type: ignore[misc]
+    class TrimtabTransport(_Guarded, module.BaseTransport):  # type: ignore[misc]
         """Fits requests to language models; any other request passes through."""
 
-        def __init__(self, guard: Guard, inner: Any) -> None:
-            self.guard, self.inner = guard, inner
+        module, kind, stream = library, SYNC, streams[0]
 
         def handle_request(self, request: Any) -> Any:
-            if _turned_off(request):
-                return self.inner.handle_request(request)
-            started = self.guard.start(
-                request.method, str(request.url), request.headers, request.read
-            )
-            if started is None:
-                return self.inner.handle_request(request)
-            flow, target, rounds, _ = started
-            if self.guard.session.settings.compaction == "provider":
-                from trimtab.clients.asked_compaction import ask
-
-                send = self.inner.handle_request
-                request = ask(module, self.guard, target, request, send)
-            sent = self._sent(flow, target, request)
-            if (plain := self.guard.without_recall(started, sent[2], error_in(sent))) is not None:
-                sent[1].close()
-                return self._sent(plain, target, request)[1]
-            if rounds is None or not can_be_rewritten(sent):
-                return sent[1]
-
-            from trimtab.clients.answer_rounds import SyncRounds
-
-            def again(body: bytes) -> Any:
-                return self._sent(self.guard.round_flow(body, target), target, request)
-
-            answer = SyncRounds(rounds, sent, again, frames=target.frames)
-            return answer.response(module, pieces_class)
-
-        def _sent(self, flow: Flow, target: RequestTarget, request: Any) -> Any:
-            def attempt(body: bytes) -> Any:
-                return self._read(
-                    self.inner.handle_request(with_body(module, request, body)), target
-                )
-
-            (reader, response), done = run_flow(flow, attempt, lambda answer: answer[1].close())
-            return reader, finish(self.guard, reader, response, done), done
-
-        def _read(self, response: Any, target: RequestTarget) -> Any:
-            reader, stream = ResponseReader(response, target), response.stream
-            pieces = iter(stream)
-            if reader.streamed and reader.undo is not None:
-                for piece in pieces:
-                    if reader.feed(piece):
-                        break
-                else:
-                    reader.opening.end()
-                rest = rest_class(reader, pieces, stream)
-                return reader.stream_reply(), (reader, with_stream(module, response, rest))
-            if reader.streamed:
-                return Accepted(), (reader, response)
-            reader.chunks.extend(pieces)
-            stream.close()
-            rest = rest_class(reader, iter(()), stream)
-            return reader.full_reply(), (reader, with_stream(module, response, rest))
+            return run(self._handled(request, self.inner.handle_request))
 
         def close(self) -> None:
             self.inner.close()
 
-    return TrimtabTransport
-
-
-def _async_rest_class(module: Any) -> Any:
-    class AsyncRest(module.AsyncByteStream):  # type: ignore[misc]
-        """The chunks of a stream already read, then the rest."""
-
-        def __init__(self, reader: ResponseReader, rest: AsyncIterator[bytes], stream: Any) -> None:
-            self._reader, self._rest, self._stream = reader, rest, stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            for chunk in self._reader.chunks:
-                yield chunk
-            async for chunk in self._rest:
-                self._reader.pass_on(chunk)
-                yield chunk
-            self._reader.read_usage()
-
-        async def aclose(self) -> None:
-            self._reader.read_usage()
-            await self._stream.aclose()
-
-    return AsyncRest
-
-
-def _async(module: Any) -> Any:
-    rest_class, pieces_class = _async_rest_class(module), _async_pieces_class(module)
-
-    class AsyncTrimtabTransport(module.AsyncBaseTransport):  # type: ignore[misc]
+    class AsyncTrimtabTransport(_Guarded, module.AsyncBaseTransport):  # type: ignore[misc]
         """The same for async clients; a large body is fitted in a thread."""
 
-        def __init__(self, guard: Guard, inner: Any) -> None:
-            self.guard, self.inner = guard, inner
+        module, kind, stream = library, ASYNC, streams[1]
 
         async def handle_async_request(self, request: Any) -> Any:
-            if _turned_off(request) or not self.guard.wants(request.method, str(request.url)):
-                return await self.inner.handle_async_request(request)
-            data = await request.aread()
-            start = partial(self.guard.start, request.method, str(request.url), request.headers)
-            started = await in_thread(start, lambda: data, size=work_in(data))
-            if started is None:
-                return await self.inner.handle_async_request(request)
-            flow, target, rounds, _ = started
-            if self.guard.session.settings.compaction == "provider":
-                from trimtab.clients.asked_compaction import ask_async
-
-                send = self.inner.handle_async_request
-                request = await ask_async(module, self.guard, target, request, send)
-            size = work_in(data)
-            sent = await self._sent(flow, target, request, size)
-            if (plain := self.guard.without_recall(started, sent[2], error_in(sent))) is not None:
-                await sent[1].aclose()
-                return (await self._sent(plain, target, request, size))[1]
-            if rounds is None or not can_be_rewritten(sent):
-                return sent[1]
-
-            from trimtab.clients.answer_rounds import AsyncRounds
-
-            async def again(body: bytes) -> Any:
-                return await self._sent(self.guard.round_flow(body, target), target, request, size)
-
-            answer = AsyncRounds(rounds, sent, again, frames=target.frames)
-            return await answer.response(module, pieces_class)
-
-        async def _sent(self, flow: Flow, target: RequestTarget, request: Any, size: int) -> Any:
-            async def attempt(body: bytes) -> Any:
-                sent = with_body(module, request, body)
-                return await self._read(await self.inner.handle_async_request(sent), target)
-
-            (reader, response), done = await run_flow_async(
-                flow, attempt, lambda answer: answer[1].aclose(), size=size
-            )
-            return reader, finish(self.guard, reader, response, done), done
-
-        async def _read(self, response: Any, target: RequestTarget) -> Any:
-            reader, stream = ResponseReader(response, target), response.stream
-            pieces = stream.__aiter__()
-            if reader.streamed and reader.undo is not None:
-                async for piece in pieces:
-                    if reader.feed(piece):
-                        break
-                else:
-                    reader.opening.end()
-                rest = rest_class(reader, pieces, stream)
-                return reader.stream_reply(), (reader, with_stream(module, response, rest))
-            if reader.streamed:
-                return Accepted(), (reader, response)
-            async for piece in pieces:
-                reader.chunks.append(piece)
-            await stream.aclose()
-            rest = rest_class(reader, _nothing(), stream)
-            return reader.full_reply(), (reader, with_stream(module, response, rest))
+            return await run_async(self._handled(request, self.inner.handle_async_request))
 
         async def aclose(self) -> None:
             await self.inner.aclose()
 
-    return AsyncTrimtabTransport
+    return TrimtabTransport, AsyncTrimtabTransport
 
 
 def work_in(body: bytes) -> int:
     """The work of reading ``body``, in bytes; each JSON object in it counts as 100 more."""
     return len(body) + 100 * body.count(b"{")
-
-
-async def _nothing() -> AsyncIterator[bytes]:
-    return
-    yield b""
 
 
 def error_in(sent: Any) -> Any:

@@ -10,13 +10,15 @@ import contextlib
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Unpack
 
+from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, InThread, run, run_async
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
-from trimtab.clients.retry_loop import Reply, in_thread, run_flow, run_flow_async
+from trimtab.clients.retry_loop import Reply, attempts
 from trimtab.errors import MissingExtra
-from trimtab.retry.flow import Accepted, Done, Flow, Refused
+from trimtab.retry.flow import Accepted, Flow, Refused
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals import exceptions
 from trimtab.retry.refusals.response_errors import event_verdict, prompt_tokens
@@ -28,98 +30,69 @@ _BODY = ("messages", "model", "tools", "functions", "max_tokens", "max_completio
 def guarded_call(function: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
     """``litellm.completion``, ``acompletion``, or a Router's method, with guarded requests."""
     if inspect.iscoroutinefunction(inspect.unwrap(function)):
-        return _async_call(function, guard)
+
+        @functools.wraps(function)
+        async def acompletion(*args: Any, **keywords: Any) -> Any:
+            call = _LiteLLMCall(function, guard, args, keywords, ASYNC)
+            return await run_async(call.answered())
+
+        return acompletion
 
     @functools.wraps(function)
     def completion(*args: Any, **keywords: Any) -> Any:
-        call = _LiteLLMCall(function, guard, args, keywords)
-
-        def attempt(body: Any) -> tuple[Reply, Any]:
-            try:
-                answer = call.opened(function(**call.with_body(body)))
-                return call.accepted(answer), (answer, None)
-            except Exception as error:
-                return Refused(*exceptions.error_parts(error)), (None, error)
-
-        (answer, error), done = run_flow(call.flow, attempt)
-        return call.returned(answer, error, done)
+        return run(_LiteLLMCall(function, guard, args, keywords, SYNC).answered())
 
     return completion
-
-
-def _async_call(function: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    @functools.wraps(function)
-    async def acompletion(*args: Any, **keywords: Any) -> Any:
-        call = _LiteLLMCall(function, guard, args, keywords)
-
-        async def attempt(body: Any) -> tuple[Reply, Any]:
-            try:
-                answer = await call.aopened(await function(**call.with_body(body)))
-                return call.accepted(answer), (answer, None)
-            except Exception as error:
-                return Refused(*exceptions.error_parts(error)), (None, error)
-
-        (answer, error), done = await run_flow_async(call.flow, attempt)
-        return call.returned(answer, error, done)
-
-    return acompletion
 
 
 class _LiteLLMCall:
     """One call of a wrapped function."""
 
     def __init__(
-        self, function: Any, guard: Guard, args: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> None:
-        self.keywords = dict(inspect.signature(function).bind_partial(*args, **keywords).arguments)
-        for name, kind in inspect.signature(function).parameters.items():
-            if kind.kind is inspect.Parameter.VAR_KEYWORD:
-                self.keywords |= self.keywords.pop(name, {})
-        self.body = body_of(self.keywords)
-        self.flow: Flow = guard.flow(self.body, _request_target(self.keywords))
+        self, function: Any, guard: Guard, args: tuple[Any, ...], keywords: dict[str, Any],
+        kind: ClientKind,
+    ) -> None:  # fmt: skip
+        self._function, self._kind = function, kind
+        self._keywords = dict(inspect.signature(function).bind_partial(*args, **keywords).arguments)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                self._keywords |= self._keywords.pop(name, {})
+        self._body = body_of(self._keywords)
+        self._flow: Flow = guard.flow(self._body, _request_target(self._keywords))
 
-    def with_body(self, body: Any) -> dict[str, Any]:
-        """The arguments with ``body``; the caller's own if ``body`` is unchanged."""
-        if body is self.body:
-            return self.keywords
-        return {**self.keywords, **{key: body[key] for key in _BODY if key in body}}
-
-    def opened(self, answer: Any) -> Any:
-        """A stream read until its first content; any other answer unchanged."""
-        if not self.keywords.get("stream"):
-            return answer
-        pieces, held = iter(answer), list[Any]()
-        for piece in pieces:
-            held.append(piece)
-            if _has_content(piece):
-                break
-        return _Stream(answer, held, pieces)
-
-    async def aopened(self, answer: Any) -> Any:
-        """The same for an async stream."""
-        if not self.keywords.get("stream"):
-            return answer
-        pieces, held = answer.__aiter__(), list[Any]()
-        async for piece in pieces:
-            held.append(piece)
-            if _has_content(piece):
-                break
-        return _AsyncStream(answer, held, pieces)
-
-    def accepted(self, answer: Any) -> Reply:
-        """The reply for an answer, or for a stream that was opened."""
-        if self.keywords.get("stream"):
-            return Accepted()
-        return Accepted(prompt_tokens(_dict(answer)), final=False)
-
-    def returned(self, answer: Any, error: Exception | None, done: Done) -> Any:
+    def answered(self) -> Effects[Any]:
         """Return the last answer, or raise the last error, with our summary as ``_trimtab``."""
+        (answer, error), done = yield from attempts(self._flow, self._attempt)
         target: Any = answer if error is None else error
         with contextlib.suppress(AttributeError, ValueError):
             target._trimtab = done.summary
         if error is not None:
             raise error
         return answer
+
+    def _attempt(self, body: Any) -> Effects[tuple[Reply, Any]]:
+        try:
+            answer = yield partial(self._function, **self._with_body(body))
+            if not self._keywords.get("stream"):
+                return Accepted(prompt_tokens(_dict(answer)), final=False), (answer, None)
+            return Accepted(), ((yield from self._opened(answer)), None)
+        except Exception as error:
+            return Refused(*exceptions.error_parts(error)), (None, error)
+
+    def _with_body(self, body: Any) -> dict[str, Any]:
+        """The arguments with ``body``; the caller's own if ``body`` is unchanged."""
+        if body is self._body:
+            return self._keywords
+        return {**self._keywords, **{key: body[key] for key in _BODY if key in body}}
+
+    def _opened(self, stream: Any) -> Effects[Any]:
+        """A stream read until its first content."""
+        rest, held = self._kind.iterator(stream), list[Any]()
+        while (piece := (yield partial(self._kind.next, rest, None))) is not None:
+            held.append(piece)
+            if _has_content(piece):
+                break
+        return (_Stream if self._kind is SYNC else _AsyncStream)(stream, held, rest)
 
 
 class _Stream:
@@ -189,18 +162,21 @@ def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -
     except ImportError:
         raise MissingExtra("LiteLLM is not installed: pip install litellm") from None
 
+    def fitted_in_thread(arguments: Any) -> Effects[Any]:
+        return (yield InThread(partial(fitted_arguments, shared, arguments)))
+
     class TrimtabCallback(CustomLogger):  # type: ignore[misc]
         """Fits what LiteLLM is about to send; learns limits from failed calls."""
 
         guard = shared
 
         async def async_pre_call_deployment_hook(self, kwargs: Any, call_type: Any) -> Any:
-            return await in_thread(fitted_arguments, shared, kwargs)
+            return await run_async(fitted_in_thread(kwargs))
 
         async def async_pre_call_hook(
             self, user_api_key_dict: Any, cache: Any, data: Any, call_type: Any
         ) -> Any:
-            return await in_thread(fitted_arguments, shared, data)
+            return await run_async(fitted_in_thread(data))
 
         async def async_log_failure_event(
             self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any

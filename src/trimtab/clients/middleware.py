@@ -7,11 +7,13 @@ errors inside a stream that began with status 200, and offers no recall tool in 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, run, run_async
 from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
 from trimtab.clients.request_target import RequestTarget
-from trimtab.clients.retry_loop import Reply, reply_of, run_flow, run_flow_async
+from trimtab.clients.retry_loop import Reply, attempts, reply_of
 from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Done, Flow
 from trimtab.retry.learned_limits import key_for
@@ -40,58 +42,40 @@ def anthropic_middleware(
         guard = shared
 
         def handle(self, request: Any, call_next: Any) -> Any:
-            started = _start(shared, request)
-            if started is None:
-                return call_next(request)
-
-            def attempt(body: Any) -> Any:
-                response = call_next(_with_body(request, body))
-                data = response.http_response.read() if _is_read(response, request) else None
-                return _reply(response, data), response
-
-            def send(flow: Flow) -> Any:
-                return run_flow(flow, attempt, lambda answer: answer.http_response.close())
-
-            response, done = send(started.flow)
-            if (plain := _without_recall(shared, started, done, response)) is not None:
-                return _marked(*send(plain))
-            if started.rounds is None or not done.accepted:
-                return _marked(response, done)
-            from trimtab.clients.middleware_rounds import Rounds
-
-            rounds = Rounds(started.rounds, response)
-            for body in rounds:
-                rounds.answered(*send(_round_flow(shared, body, started.target)))
-            return _marked(rounds.joined(), done)
+            return run(_handled(shared, request, call_next, SYNC))
 
         async def handle_async(self, request: Any, call_next: Any) -> Any:
-            started = _start(shared, request)
-            if started is None:
-                return await call_next(request)
-
-            async def attempt(body: Any) -> Any:
-                response = await call_next(_with_body(request, body))
-                data = await response.http_response.aread() if _is_read(response, request) else None
-                return _reply(response, data), response
-
-            async def send(flow: Flow) -> Any:
-                return await run_flow_async(
-                    flow, attempt, lambda answer: answer.http_response.aclose()
-                )
-
-            response, done = await send(started.flow)
-            if (plain := _without_recall(shared, started, done, response)) is not None:
-                return _marked(*await send(plain))
-            if started.rounds is None or not done.accepted:
-                return _marked(response, done)
-            from trimtab.clients.middleware_rounds import Rounds
-
-            rounds = Rounds(started.rounds, response)
-            for body in rounds:
-                rounds.answered(*await send(_round_flow(shared, body, started.target)))
-            return _marked(rounds.joined(), done)
+            return await run_async(_handled(shared, request, call_next, ASYNC))
 
     return AnthropicMiddleware()
+
+
+def _handled(guard: Guard, request: Any, call_next: Any, kind: ClientKind) -> Effects[Any]:
+    started = _start(guard, request)
+    if started is None:
+        return (yield partial(call_next, request))
+
+    def attempt(body: Any) -> Effects[tuple[Reply, Any]]:
+        response = yield partial(call_next, _with_body(request, body))
+        if response.status_code < 400 and request.stream:
+            return Accepted(), response
+        data = yield partial(kind.read, response.http_response)
+        return reply_of(response.status_code, data, response.http_response.headers), response
+
+    def send(flow: Flow) -> Effects[Any]:
+        return attempts(flow, attempt, lambda answer: partial(kind.close, answer.http_response))
+
+    response, done = yield from send(started.flow)
+    if (plain := _without_recall(guard, started, done, response)) is not None:
+        return _marked(*(yield from send(plain)))
+    if started.rounds is None or not done.accepted:
+        return _marked(response, done)
+    from trimtab.clients.middleware_rounds import Rounds
+
+    rounds = Rounds(started.rounds, response)
+    for body in rounds:
+        rounds.answered(*(yield from send(guard.round_flow(json.loads(body), started.target))))
+    return _marked(rounds.joined(), done)
 
 
 def _start(guard: Guard, request: Any) -> Started | None:
@@ -113,22 +97,8 @@ def _without_recall(guard: Guard, started: Started, done: Done, response: Any) -
     return guard.without_recall(started, done, error)
 
 
-def _round_flow(guard: Guard, body: bytes, target: RequestTarget) -> Flow:
-    return guard.round_flow(json.loads(body), target)
-
-
 def _with_body(request: Any, body: Any) -> Any:
     return request if body is request.json else request.copy(body=body)
-
-
-def _is_read(response: Any, request: Any) -> bool:
-    return response.status_code >= 400 or not request.stream
-
-
-def _reply(response: Any, body: bytes | None) -> Reply:
-    if body is None:
-        return Accepted()
-    return reply_of(response.status_code, body, response.http_response.headers)
 
 
 def _marked(response: Any, done: Done) -> Any:

@@ -7,10 +7,20 @@ Imports neither httpx nor an SDK: modules are arguments.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+from trimtab.clients.effects import (
+    ASYNC,
+    SYNC,
+    ClientKind,
+    Effects,
+    Piece,
+    Stream,
+    run,
+    run_async,
+    stream_classes,
+)
 from trimtab.clients.logged_once import logged_once
 
 _OF_CONNECTION = ("host", "content-length", "transfer-encoding", "connection")
@@ -25,7 +35,12 @@ _STREAMING = ("get", "post")
 @cache
 def http_classes(module: Any) -> tuple[Any, Any]:
     """(transport class, async one) that send through a client of ``module``, httpx or httpx2."""
-    sync_stream, async_stream = _streams(module)
+
+    def sent(client: Any, request: Any, kind: ClientKind) -> Effects[Any]:
+        send = partial(client.send, request, stream=True, auth=None, follow_redirects=False)
+        with logged_once(module, request):
+            answer = yield send
+        return _passed_on(module, answer, kind)
 
     class ClientTransport(module.BaseTransport):  # type: ignore[misc]
         """Sends through ``client.send``."""
@@ -34,9 +49,7 @@ def http_classes(module: Any) -> tuple[Any, Any]:
             self._through, self._owner = client, owner
 
         def handle_request(self, request: Any) -> Any:
-            with logged_once(module, request):
-                answer = self._through.send(request, stream=True, auth=None, follow_redirects=False)
-            return _passed_on(module, answer, sync_stream(answer))
+            return run(sent(self._through, request, SYNC))
 
         def close(self) -> None:
             self._through.close()
@@ -48,11 +61,7 @@ def http_classes(module: Any) -> tuple[Any, Any]:
             self._through, self._owner = client, owner
 
         async def handle_async_request(self, request: Any) -> Any:
-            with logged_once(module, request):
-                answer = await self._through.send(
-                    request, stream=True, auth=None, follow_redirects=False
-                )
-            return _passed_on(module, answer, async_stream(answer))
+            return await run_async(sent(self._through, request, ASYNC))
 
         async def aclose(self) -> None:
             await self._through.aclose()
@@ -66,7 +75,22 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
 
     The client's methods ``post``, ``get`` … send the request once, with the client's settings.
     """
-    sync_stream, async_stream = _streams(module)
+
+    def sent(client: Any, request: Any, kind: ClientKind) -> Effects[Any]:
+        yield partial(kind.read, request)
+        verb = getattr(client, request.method.lower())
+        stream = sdk.Stream[object] if kind is SYNC else sdk.AsyncStream[object]
+        keywords = _send_keywords(module, verb, request, stream)
+        try:
+            with logged_once(module, request):
+                answer = yield partial(verb, str(request.url), **keywords)
+        except sdk.APIStatusError as error:
+            return _whole(module, error.response)
+        except sdk.APIConnectionError as error:
+            raise error.__cause__ or error from None
+        if "stream" not in keywords:
+            return _whole(module, answer)
+        return _passed_on(module, answer.response, kind)
 
     class SdkTransport(module.BaseTransport):  # type: ignore[misc]
         """Sends through ``client.post``, ``client.get`` …"""
@@ -75,19 +99,7 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
             self._through = client
 
         def handle_request(self, request: Any) -> Any:
-            request.read()
-            verb = getattr(self._through, request.method.lower())
-            keywords = _send_keywords(module, verb, request, sdk.Stream[object])
-            try:
-                with logged_once(module, request):
-                    answer = verb(str(request.url), **keywords)
-            except sdk.APIStatusError as error:
-                return _whole(module, error.response)
-            except sdk.APIConnectionError as error:
-                raise error.__cause__ or error from None
-            if "stream" not in keywords:
-                return _whole(module, answer)
-            return _passed_on(module, answer.response, sync_stream(answer.response))
+            return run(sent(self._through, request, SYNC))
 
         def close(self) -> None:
             self._through.close()
@@ -99,19 +111,7 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
             self._through = client
 
         async def handle_async_request(self, request: Any) -> Any:
-            await request.aread()
-            verb = getattr(self._through, request.method.lower())
-            keywords = _send_keywords(module, verb, request, sdk.AsyncStream[object])
-            try:
-                with logged_once(module, request):
-                    answer = await verb(str(request.url), **keywords)
-            except sdk.APIStatusError as error:
-                return _whole(module, error.response)
-            except sdk.APIConnectionError as error:
-                raise error.__cause__ or error from None
-            if "stream" not in keywords:
-                return _whole(module, answer)
-            return _passed_on(module, answer.response, async_stream(answer.response))
+            return await run_async(sent(self._through, request, ASYNC))
 
         async def aclose(self) -> None:
             await self._through.close()
@@ -119,39 +119,20 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
     return SdkTransport, AsyncSdkTransport
 
 
-@cache
-def _streams(module: Any) -> tuple[Any, Any]:
-    """(stream class, async one) of the raw bytes of another client's answer."""
-
-    class RawStream(module.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, answer: Any) -> None:
-            self._answer = answer
-
-        def __iter__(self) -> Iterator[bytes]:
-            yield from self._answer.iter_raw()
-
-        def close(self) -> None:
-            self._answer.close()
-
-    class AsyncRawStream(module.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, answer: Any) -> None:
-            self._answer = answer
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for piece in self._answer.aiter_raw():
-                yield piece
-
-        async def aclose(self) -> None:
-            await self._answer.aclose()
-
-    return RawStream, AsyncRawStream
+def _raw(answer: Any, kind: ClientKind) -> Stream:
+    """The bytes of another client's answer as they come."""
+    more = kind.reader(answer.iter_raw() if kind is SYNC else answer.aiter_raw())
+    while (piece := (yield more)) is not None:
+        yield Piece(piece)
 
 
-def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
+def _passed_on(module: Any, answer: Any, kind: ClientKind) -> Any:
     """An answer of another client as a response of ``module``; whole if a hook of that client has
     read it."""
     if answer.is_stream_consumed:
         return _whole(module, answer)
+    stream_class = stream_classes(module)[0 if kind is SYNC else 1]
+    stream = stream_class(_raw(answer, kind), partial(kind.close, answer))
     return module.Response(
         answer.status_code, headers=answer.headers.raw, stream=stream,
         extensions=_extensions(answer),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self, Unpack
 
 from langchain.agents.middleware.types import (
@@ -22,6 +23,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from trimtab.clients.effects import Effects, InThread, run, run_async
 from trimtab.clients.langchain.adapter import MessageAdapter
 from trimtab.clients.langchain.model_call import ModelCall
 from trimtab.clients.langchain.recall import note_tool, recall_tool
@@ -165,28 +167,24 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Answer:
         """Send the fitted request and retry refusals; new journal entries go into the state with
         the answer."""
-        conversation, model_call = self._start_call(request)
-        if model_call is None:
-            return handler(request)
-        while True:
-            try:
-                answer = handler(model_call.ready)
-            except Exception as error:
-                if not model_call.retry(error):
-                    raise
-            else:
-                return self._answered(conversation, model_call, request, answer)
+        return run(self._called(request, handler))
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Answer:
         """``wrap_model_call`` for async agents; fitting runs in a thread."""
-        conversation, model_call = await asyncio.to_thread(self._start_call, request)
+        return await run_async(self._called(request, handler))
+
+    def _called(
+        self, request: ModelRequest[Any], handler: Handler | AsyncHandler
+    ) -> Effects[Answer]:
+        conversation, model_call = yield InThread(partial(self._start_call, request))
         if model_call is None:
-            return await handler(request)
+            answer: Answer = yield partial(handler, request)
+            return answer
         while True:
             try:
-                answer = await handler(model_call.ready)
+                answer = yield partial(handler, model_call.ready)
             except Exception as error:
-                if not await asyncio.to_thread(model_call.retry, error):
+                if not (yield InThread(partial(model_call.retry, error))):
                     raise
             else:
                 return self._answered(conversation, model_call, request, answer)
