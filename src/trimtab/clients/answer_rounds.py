@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from trimtab.clients.decoding import decoded, decoder
-from trimtab.clients.effects import ClientKind, Effects, InThread, Piece, Stream, next_piece
+from trimtab.clients.effects import Chunk, ClientKind, Effects, InThread, Stream, next_chunk
 from trimtab.clients.http_copies import rewritten
 from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
 from trimtab.retry.flow import Done
@@ -49,7 +49,7 @@ class RoundsResponse:
         """The one response; that of a refused later round if nothing was shown before."""
         start, held, shown = StreamStart(self._frames), list[bytes](), self._shown()
         try:
-            while (piece := (yield from next_piece(shown))) is not None:
+            while (piece := (yield from next_chunk(shown))) is not None:
                 held.append(piece)
                 if self._streamed and start.feed(piece):
                     break
@@ -73,9 +73,9 @@ class RoundsResponse:
         while True:
             reply: Any = None
             if isinstance(step, Show):
-                yield Piece(step.data)
+                yield Chunk(step.data)
             elif isinstance(step, Read):
-                reply = yield from next_piece(more)
+                reply = yield from next_chunk(more)
             elif isinstance(step, Work):
                 reply = yield InThread(step.call)
             elif isinstance(step, NextRound):
@@ -83,7 +83,7 @@ class RoundsResponse:
                 reply = self._take((yield from self._send(step.body)))
                 more = self._read()
             elif self._begun:
-                yield Piece(step.event)
+                yield Chunk(step.event)
             else:
                 raise _RefusedLater
             try:
@@ -94,14 +94,14 @@ class RoundsResponse:
     def _read(self) -> Stream:
         """The decoded bytes of this round's answer."""
         if not self._streamed:
-            yield Piece(self._whole_body())
+            yield Chunk(self._whole_body())
             return
         undo, more = (
             decoder(self._reader.encoding) or bytes,
             self._kind.reader(self._response.stream),
         )
         while (piece := (yield more)) is not None:
-            yield Piece(undo(piece))
+            yield Chunk(undo(piece))
 
     def _take(self, sent: Sent) -> SaidError | None:
         """Go on with the next round, or return its refusal."""
@@ -125,5 +125,5 @@ class RoundsResponse:
 
 
 def _chained(held: Sequence[bytes], more: Stream) -> Stream:
-    yield from map(Piece, held)
+    yield from map(Chunk, held)
     yield from more

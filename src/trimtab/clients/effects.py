@@ -8,7 +8,7 @@
     await run_async(sent(client, request))                  # an async client's an awaitable of it
 
 What a call raises is raised at its ``yield``, so that ``except`` and ``finally`` work as ever.
-A generator that also yields ``Piece`` is a stream: ``pieces`` and ``pieces_async`` iterate over it,
+A generator that also yields ``Chunk`` is a stream: ``chunks`` and ``chunks_async`` iterate over it,
 and a call that raises ends it.
 """
 
@@ -35,7 +35,7 @@ class InThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """Bytes, or an event, for the caller of a stream; never None."""
 
     data: Any
@@ -43,7 +43,7 @@ class Piece:
 
 Effect = Callable[[], Any] | InThread
 Effects = Generator[Effect, Any, T]
-Stream = Generator[Effect | Piece, Any, None]
+Stream = Generator[Effect | Chunk, Any, None]
 
 
 def run(effects: Effects[T]) -> T:
@@ -97,29 +97,29 @@ def _returned(call: Callable[[], Any]) -> Any:
         return stop.value
 
 
-def next_piece(stream: Stream) -> Effects[Any]:
-    """The next piece of a stream; None at its end."""
+def next_chunk(stream: Stream) -> Effects[Any]:
+    """The next chunk of a stream; None at its end."""
     value: Any = None
     while True:
         try:
             effect = stream.send(value)
         except StopIteration:
             return None
-        if isinstance(effect, Piece):
+        if isinstance(effect, Chunk):
             return effect.data
         value = yield effect
 
 
-def pieces(stream: Stream) -> Iterator[Any]:
-    """The pieces of a stream, for a sync caller."""
-    while (piece := run(next_piece(stream))) is not None:
-        yield piece
+def chunks(stream: Stream) -> Iterator[Any]:
+    """The chunks of a stream, for a sync caller."""
+    while (chunk := run(next_chunk(stream))) is not None:
+        yield chunk
 
 
-async def pieces_async(stream: Stream) -> AsyncIterator[Any]:
-    """The pieces of a stream, for an async caller."""
-    while (piece := await run_async(next_piece(stream))) is not None:
-        yield piece
+async def chunks_async(stream: Stream) -> AsyncIterator[Any]:
+    """The chunks of a stream, for an async caller."""
+    while (chunk := await run_async(next_chunk(stream))) is not None:
+        yield chunk
 
 
 # --- the two kinds of HTTP client ----------------------------------------------------------------
@@ -154,7 +154,7 @@ def stream_classes(module: Any) -> tuple[Any, Any]:
             self._stream, self._close = stream, close
 
         def __iter__(self) -> Iterator[bytes]:
-            return pieces(self._stream)
+            return chunks(self._stream)
 
         def close(self) -> None:
             self._close()
@@ -164,7 +164,7 @@ def stream_classes(module: Any) -> tuple[Any, Any]:
             self._stream, self._close = stream, close
 
         def __aiter__(self) -> AsyncIterator[bytes]:
-            return pieces_async(self._stream)
+            return chunks_async(self._stream)
 
         async def aclose(self) -> None:
             await self._close()

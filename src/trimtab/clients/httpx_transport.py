@@ -16,11 +16,11 @@ from trimtab.clients.decoding import Undecodable, decoded, decoder
 from trimtab.clients.effects import (
     ASYNC,
     SYNC,
+    Chunk,
     ClientKind,
     Effect,
     Effects,
     InThread,
-    Piece,
     Stream,
     run,
     run_async,
@@ -227,10 +227,10 @@ class _Guarded:
 
 def _rest(reader: ResponseReader, more: Effect) -> Stream:
     """The chunks already read, then the rest of a stream."""
-    yield from map(Piece, reader.chunks)
+    yield from map(Chunk, reader.chunks)
     while (chunk := (yield more)) is not None:
         reader.pass_on(chunk)
-        yield Piece(chunk)
+        yield Chunk(chunk)
     reader.read_usage()
 
 

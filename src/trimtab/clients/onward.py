@@ -13,9 +13,9 @@ from typing import Any
 from trimtab.clients.effects import (
     ASYNC,
     SYNC,
+    Chunk,
     ClientKind,
     Effects,
-    Piece,
     Stream,
     run,
     run_async,
@@ -123,7 +123,7 @@ def _raw(answer: Any, kind: ClientKind) -> Stream:
     """The bytes of another client's answer as they come."""
     more = kind.reader(answer.iter_raw() if kind is SYNC else answer.aiter_raw())
     while (piece := (yield more)) is not None:
-        yield Piece(piece)
+        yield Chunk(piece)
 
 
 def _passed_on(module: Any, answer: Any, kind: ClientKind) -> Any:
