@@ -8,7 +8,7 @@
 
 ``record`` runs a package over recorded conversations and writes digests of what it sends;
 ``compare`` names the keys that differ, with the first turn, and ends with 1 where there are any.
-``--sample`` takes a few of each part: two minutes of one core, where all takes half an hour of two.
+``--sample`` takes a few of each part: SAMPLE of one core, where all takes FULL.
 A sample may be compared with a full recording by ``--common``.  ``artefacts`` leaves journals and
 store files from the middle of conversations, for ``--continue-from``.  ``--part`` names parts:
 
@@ -19,6 +19,10 @@ store files from the middle of conversations, for ``--continue-from``.  ``--part
   store       sessions on SQLite files, several on one file, and begun by another release
   proxy       growing bodies through ``trimtab proxy``, with refusals, recall and streams
   flow        refusals in the words of providers
+  wrap        clients of five SDKs, with refusals, recall, notes and streams; nothing is sent away
+  langchain   agents of LangChain with our middleware, and ``pre_model_hook``
+  search      what ``Session`` and the tools say of what was taken out
+  rounds      a model behind the proxy that recalls, notes and prunes, unseen by its client
 
 A value has ``digest`` (all turns), ``each`` (4 hex of every turn) and ``journal`` (edits at the
 end).  Data is read from TRIMTAB_DATA, or ../../shared/data beside this clone.  Only what trimtab
@@ -40,13 +44,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from digests import conversations, kept, proxied, refused, single
+from digests import agents, conversations, kept, lookups, proxied, refused, rounds, single, wrapped
 from digests.chain import Told
 from digests.corpus import Record, number, records, some
 from digests.upstream import PATHS
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("session", "variant", "option", "single", "store", "proxy", "flow")
+PARTS = (
+    "session", "variant", "option", "single", "store", "proxy", "flow", "wrap", "langchain",
+    "search", "rounds",
+)  # fmt: skip
 OPTION_RECORDS, VARIANT_RECORDS, STORE_RECORDS = 5, 40, 20
 
 
@@ -84,6 +91,7 @@ def tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task]:
     for task in _flow_tasks(args, found):
         if not sample or number(str(task.given[0].name), 16) == 0:
             yield task
+    yield from _door_tasks(found, args)
 
 
 def _bounded(part: Sequence[Record], sample: bool, most: int) -> list[Record]:
@@ -131,6 +139,33 @@ def _proxy_tasks(found: list[Record], args: argparse.Namespace) -> Iterator[Task
             given = (scene, format, some(own, 2, scene), args.src)
             if not args.sample or at % len(PATHS) == on:
                 yield Task("proxy", proxied.scene, given, 2_000_000)
+
+
+def _door_tasks(found: list[Record], args: argparse.Namespace) -> Iterator[Task]:
+    """What speaks for a client, an agent or a model."""
+    sample = args.sample
+    most = 250_000 if sample else 500_000
+    whole = [r for r in found if r.busy and r.size < most and not r.broken]
+    for format in wrapped.FORMATS:
+        own = [record for record in whole if record.format == format] or whole
+        for at, scene in enumerate(wrapped.SCENES):
+            for record in some(own, 1 if sample else 8, f"wrap {format} {at}"):
+                yield Task("wrap", wrapped.scene, (scene, record, format), 2 * record.size)
+    for at, model in enumerate(agents.MODELS):
+        for on, scene in enumerate(agents.SCENES):
+            for record in some(whole, 1 if sample else 12, f"agent {model} {scene}"):
+                if not sample or at == on or scene == "notes":
+                    yield Task("langchain", agents.agent, (scene, record, model), 2 * record.size)
+    for record in some(whole, 2 if sample else 16, "hook"):
+        yield Task("langchain", agents.hook, (record,), 2 * record.size)
+    for record in some(whole, 6 if sample else 40, "search"):
+        yield Task("search", lookups.lookups, (record, 3 if sample else 1), 5 * record.size)
+    for at, scene in enumerate(rounds.SCENES):
+        for on, format in enumerate(PATHS):
+            own = [record for record in whole if record.format == format] or whole
+            given = (scene, format, some(own, 1 if sample else 4, f"rounds {scene}"), args.src)
+            if not sample or (at + on) % 2 == 0:
+                yield Task("rounds", rounds.scene, given, 3_000_000)
 
 
 def _flow_tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,12 @@ class Talk:
         """At most so many of them, evenly, the last always."""
         step = -(-len(self.ends) // most) or 1
         return self.ends[(len(self.ends) - 1) % step :: step] if self.ends else []
+
+    def turn(self, end: int) -> list[Any]:
+        """What the model said to the request with so many messages: a message, or the items of
+        Responses."""
+        own = takewhile(lambda item: _of_model(self.format, item), self.messages[end:])
+        return list(own if self.format == "openai-responses" else islice(own, 1))
 
     @property
     def last(self) -> dict[str, Any]:

@@ -24,12 +24,14 @@ SCENES: dict[str, tuple[tuple[str, ...], tuple[tuple[Answer, ...], ...]]] = {
     "plain": ((), ((plain,),)),
     "usage": (("--preset", "balanced"), ((counted,),)),
     "refused": ((), ((plain,), (plain,), (refusing, plain))),
-    "recall": (("--recall",), ((plain,), (calling, plain))),
+    "recall": (("--recall", "--target", "0.3"), ((plain,), (calling, plain))),
     "prune": (("--prune", "--prices", "claude-5m"), ((counted,), (plain,))),
     "stream": ((), ((streamed,),)),
 }
 """By name: options of the proxy, and what is answered to the first, second, … request."""
 TURNS = 10
+Address = tuple[str, int]
+_TOKEN = {"x-trimtab-token": "same-bytes"}
 _LISTENING = re.compile(rb"listening on http://([0-9.]+):(\d+)")
 
 
@@ -41,7 +43,7 @@ def scene(name: str, format: str, found: Sequence[Record], src: str) -> Found:
     heads = [Chain() for _ in talks]
     upstream, sent = Upstream(format), 0
     try:
-        with folder() as place, _proxy(upstream.url, options, place, src) as (host, port):
+        with folder() as place, proxy(upstream.url, options, place, src) as address:
             for count in range(TURNS):
                 for talk, chain, head in zip(talks, chains, heads, strict=True):
                     ends = talk.some_ends(TURNS)
@@ -50,13 +52,14 @@ def scene(name: str, format: str, found: Sequence[Record], src: str) -> Found:
                     upstream.plan[:] = answers[sent % len(answers)]
                     upstream.got.clear()
                     sent += 1
-                    data = _body(talk, ends[count], format, name)
-                    status, told, body = _ask(host, port, _path(format, name), data)
+                    stream, tools = name == "stream", name in ("recall", "prune")
+                    data = body_of(talk, ends[count], stream=stream, tools=tools)
+                    status, told, body = asked(address, path_of(format, stream=stream), data)
                     for path, received in upstream.got:
                         chain.add(path, received)
                     chain.add(status, body)
                     head.add(told)
-                    _settled(host, port)
+                    settled(address)
     finally:
         upstream.close()
     for record, chain, head in zip(found, chains, heads, strict=False):
@@ -64,26 +67,29 @@ def scene(name: str, format: str, found: Sequence[Record], src: str) -> Found:
         yield f"proxy-header/{name}/{format}/{record.name}", head.told()
 
 
-def _body(talk: Talk, end: int, format: str, name: str) -> bytes:
+def body_of(talk: Talk, end: int, *, stream: bool, tools: bool) -> bytes:
+    """The first ``end`` messages as a client sends them; ``tools``: it offers one in any case."""
     body = talk.body(end)
-    if format != "gemini":
+    if talk.format not in ("gemini", "bedrock"):
         body = {"model": "a-model", **body}
         body.pop("stream", None)
-    if format == "anthropic":
+        if stream:
+            body["stream"] = True
+    if talk.format == "anthropic":
         body.setdefault("max_tokens", 1_000)
-    if "tools" not in body and name in ("recall", "prune"):
-        body["tools"] = _tools(format)
-    if name == "stream" and format != "gemini":
-        body["stream"] = True
+    if tools:
+        body.setdefault("toolConfig" if talk.format == "bedrock" else "tools", _tools(talk.format))
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _tools(format: str) -> list[object]:
+def _tools(format: str) -> object:
     """One tool, as recall is only offered beside others."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     plain_ = {"name": "Read", "description": "Reads a file."}
     if format == "anthropic":
         return [{**plain_, "input_schema": schema}]
+    if format == "bedrock":
+        return {"tools": [{"toolSpec": {**plain_, "inputSchema": {"json": schema}}}]}
     if format == "gemini":
         return [{"functionDeclarations": [{**plain_, "parameters": schema}]}]
     whole = {**plain_, "parameters": schema}
@@ -92,17 +98,20 @@ def _tools(format: str) -> list[object]:
     return [{"type": "function", "function": whole}]
 
 
-def _path(format: str, name: str) -> str:
+def path_of(format: str, *, stream: bool) -> str:
+    """Where a request goes."""
     path = PATHS[format]
-    if name == "stream" and format == "gemini":
+    if stream and format == "gemini":
         return path.replace(":generateContent", ":streamGenerateContent?alt=sse")
-    return path
+    return f"{path}-stream" if stream and format == "bedrock" else path
 
 
-def _ask(host: str, port: int, path: str, data: bytes) -> tuple[int, str, bytes]:
-    connection = http.client.HTTPConnection(host, port, timeout=120)
+def asked(address: Address, path: str, data: bytes) -> tuple[int, str, bytes]:
+    """Status, ``x-trimtab`` and body of an answer."""
+    connection = http.client.HTTPConnection(*address, timeout=120)
     try:
         headers = {"content-type": "application/json", "x-api-key": "k", "authorization": "k"}
+        headers |= _TOKEN
         connection.request("POST", path, body=data, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.getheader("x-trimtab") or "", answer.read()
@@ -110,26 +119,28 @@ def _ask(host: str, port: int, path: str, data: bytes) -> tuple[int, str, bytes]
         connection.close()
 
 
-def _settled(host: str, port: int) -> None:
+def settled(address: Address) -> None:
     """Wait until what an answer cost was learned from."""
-    for _ in range(100):
-        connection = http.client.HTTPConnection(host, port, timeout=30)
+    for _ in range(1_000):
+        connection = http.client.HTTPConnection(*address, timeout=30)
         try:
-            connection.request("GET", "/metrics")
+            connection.request("GET", "/metrics", headers=_TOKEN)
             text = connection.getresponse().read()
         finally:
             connection.close()
         if re.search(rb"^trimtab_in_flight 0", text, re.MULTILINE):
             return
         time.sleep(0.01)
+    raise RuntimeError("the proxy does not say that its requests are done")
 
 
 @contextmanager
-def _proxy(url: str, options: Sequence[str], place: Path, src: str) -> Iterator[tuple[str, int]]:
+def proxy(url: str, options: Sequence[str], place: Path, src: str) -> Iterator[Address]:
     """A proxy with the package of ``src``, and nothing of this machine's settings."""
     store = seeded(place / "proxy.db", "upstream/local")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIMTAB_")}
     env = {**kept, "PYTHONPATH": src, "HOME": str(place), "XDG_CONFIG_HOME": str(place)}
+    env["TRIMTAB_PROXY_TOKEN"] = _TOKEN["x-trimtab-token"]
     command = [sys.executable, "-m", "trimtab", "proxy", "--listen", "127.0.0.1:0"]
     command += ["--upstream", url, "--window", "16384", "--store", store, *options]
     with open(place / "log", "wb") as log:

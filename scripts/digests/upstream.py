@@ -1,18 +1,21 @@
-"""A provider that keeps what it gets and answers as it was told to, in four formats."""
+"""A provider that keeps what it gets and answers as it was told to, in five formats."""
 
 from __future__ import annotations
 
 import json
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from digests import answers
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
+    "bedrock": "/model/a-claude/converse",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
 }
 HANDLE = re.compile(rb'recall\(\\+"([0-9a-zA-Z_-]+)\\+"\)')
@@ -24,21 +27,38 @@ Answer = Callable[[str, bytes], Reply]
 """Format and body → what is answered."""
 
 
+def reply(
+    format: str, items: Sequence[Any], tokens: int | None = None, *, stream: bool = False
+) -> Reply:
+    """An answer with these items of a history; ``tokens``: what the prompt cost."""
+    if stream:
+        kind = answers.STREAM_TYPES.get(format, "text/event-stream")
+        return 200, kind, answers.streamed(format, items, tokens)
+    return 200, "application/json", json.dumps(answers.whole(format, items, tokens)).encode()
+
+
 def plain(format: str, body: bytes) -> Reply:
     """An answer of one word that does not say what it cost."""
-    return 200, "application/json", json.dumps(_answer(format, None, None)).encode()
+    return reply(format, answers.turn(format, "done"))
+
+
+def streamed(format: str, body: bytes) -> Reply:
+    """The same as events."""
+    return reply(format, answers.turn(format, "done"), stream=True)
 
 
 def counted(format: str, body: bytes) -> Reply:
     """An answer with a usage: a token for each three bytes."""
-    return 200, "application/json", json.dumps(_answer(format, None, len(body) // 3)).encode()
+    return reply(format, answers.turn(format, "done"), len(body) // 3)
 
 
 def calling(format: str, body: bytes) -> Reply:
     """An answer that asks for the first original that is named; plain where none is."""
     found = HANDLE.search(body)
-    handle = found[1].decode() if found else None
-    return 200, "application/json", json.dumps(_answer(format, handle, None)).encode()
+    if found is None:
+        return plain(format, body)
+    call = answers.Call("call_r1", "recall", {"handle": found[1].decode()})
+    return reply(format, answers.turn(format, "", [call]))
 
 
 def refusing(format: str, body: bytes) -> Reply:
@@ -49,9 +69,12 @@ def refusing(format: str, body: bytes) -> Reply:
         f"resulted in {tokens} tokens. Please reduce the length of the messages."
     )
     error: dict[str, Any] = {"message": said, "code": "context_length_exceeded"}
-    if format == "anthropic":
+    if format in ("anthropic", "bedrock"):
         said = f"prompt is too long: {tokens} tokens > {tokens * 3 // 4} maximum"
+    if format == "anthropic":
         error = {"type": "invalid_request_error", "message": said}
+    if format == "bedrock":
+        return 400, "application/json", json.dumps({"message": said}).encode()
     if format == "gemini":
         said = (
             f"The input token count ({tokens}) exceeds the maximum number of tokens allowed "
@@ -61,100 +84,12 @@ def refusing(format: str, body: bytes) -> Reply:
     return 400, "application/json", json.dumps({"type": "error", "error": error}).encode()
 
 
-def streamed(format: str, body: bytes) -> Reply:
-    """The answer as events."""
-    whole = _answer(format, None, None)
-    events: list[tuple[str, Any]] = [("", whole)]
-    if format == "openai-chat":
-        chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        delta = {"role": "assistant", "content": "done"}
-        events = [
-            ("", {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}),
-            ("", {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
-        ]
-    elif format == "openai-responses":
-        begun = {**whole, "status": "in_progress", "output": []}
-        place = {"output_index": 0, "item_id": "msg_1", "content_index": 0}
-        events = [
-            ("response.created", {"response": begun}),
-            ("response.output_item.added", {"output_index": 0, "item": whole["output"][0]}),
-            ("response.output_text.delta", {**place, "delta": "done"}),
-            ("response.output_item.done", {"output_index": 0, "item": whole["output"][0]}),
-            ("response.completed", {"response": whole}),
-        ]
-    elif format == "anthropic":
-        text = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": "done"}
-        end = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
-        events = [
-            ("message_start", {"message": {**whole, "content": [], "stop_reason": None}}),
-            ("content_block_start", {"index": 0, "content_block": text}),
-            ("content_block_delta", {"index": 0, "delta": delta}),
-            ("content_block_stop", {"index": 0}),
-            ("message_delta", end),
-            ("message_stop", {}),
-        ]
-    lines = list[str]()
-    for name, value in events:
-        data = json.dumps({"type": name, **value} if name else value)
-        lines.append(f"event: {name}\ndata: {data}\n\n" if name else f"data: {data}\n\n")
-    if format == "openai-chat":
-        lines.append("data: [DONE]\n\n")
-    return 200, "text/event-stream", "".join(lines).encode()
-
-
-def _answer(format: str, handle: str | None, tokens: int | None) -> dict[str, Any]:
-    given = {"handle": handle}
-    if format == "anthropic":
-        part: dict[str, Any] = {"type": "text", "text": "done"}
-        if handle:
-            part = {"type": "tool_use", "id": "toolu_r1", "name": "recall", "input": given}
-        return {
-            "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [part],
-            "stop_reason": "tool_use" if handle else "end_turn", "stop_sequence": None,
-            "usage": {"input_tokens": tokens or 0, "output_tokens": 1},
-        }  # fmt: skip
-    if format == "openai-responses":
-        text = {"type": "output_text", "text": "done", "annotations": []}
-        item: dict[str, Any] = {
-            "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
-            "content": [text],
-        }  # fmt: skip
-        if handle:
-            item = {
-                "type": "function_call", "id": "fc_1", "call_id": "call_r1", "name": "recall",
-                "arguments": json.dumps(given), "status": "completed",
-            }  # fmt: skip
-        usage = {"input_tokens": tokens or 0, "output_tokens": 1, "total_tokens": (tokens or 0) + 1}
-        return {
-            "id": "resp_1", "object": "response", "status": "completed", "model": "m",
-            "output": [item], "usage": usage if tokens else None,
-        }  # fmt: skip
-    if format == "gemini":
-        part = {"functionCall": {"name": "recall", "args": given}} if handle else {"text": "done"}
-        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
-        used = {"promptTokenCount": tokens, "candidatesTokenCount": 1} if tokens else {}
-        return {"candidates": [candidate], "usageMetadata": used}
-    message: dict[str, Any] = {"role": "assistant", "content": "done"}
-    if handle:
-        call = {"name": "recall", "arguments": json.dumps(given)}
-        message = {
-            "role": "assistant", "content": None,
-            "tool_calls": [{"id": "call_r1", "type": "function", "function": call}],
-        }  # fmt: skip
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if handle else "stop"}
-    found = {
-        "id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice],
-    }  # fmt: skip
-    used = {"prompt_tokens": tokens or 0, "completion_tokens": 1, "total_tokens": (tokens or 0) + 1}
-    return {**found, "usage": used} if tokens else found
-
-
 class Upstream:
-    """On a port of its own; ``plan`` says what is answered next, at its end ``plain``."""
+    """On a port of its own; ``plan`` says what is answered next, at its end ``answer``."""
 
     def __init__(self, format: str) -> None:
         self.got, self.plan = list[tuple[str, bytes]](), list[Answer]()
+        self.answer: Answer = plain
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -163,7 +98,7 @@ class Upstream:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 outer.got.append((self.path, body))
-                answer = outer.plan.pop(0) if outer.plan else plain
+                answer = outer.plan.pop(0) if outer.plan else outer.answer
                 status, kind, data = answer(format, body)
                 self.send_response(status)
                 self.send_header("content-type", kind)
