@@ -8,7 +8,7 @@
 
 ``record`` runs a package over recorded conversations and writes digests of what it sends;
 ``compare`` names the keys that differ, with the first turn, and ends with 1 where there are any.
-``--sample`` takes a few of each part: SAMPLE of one core, where all takes FULL.
+``--sample`` takes a few of each part: three minutes of one core, where all takes more than an hour.
 A sample may be compared with a full recording by ``--common``.  ``artefacts`` leaves journals and
 store files from the middle of conversations, for ``--continue-from``.  ``--part`` names parts:
 
