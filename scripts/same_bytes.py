@@ -13,7 +13,7 @@ A sample may be compared with a full recording by ``--common``.  ``artefacts`` l
 store files from the middle of conversations, for ``--continue-from``.  ``--part`` names parts:
 
   session     each recording in its own format, turn by turn, at four windows
-  variant     some recordings in five formats and with four presets
+  variant     some recordings in five formats and with three presets
   option      settings, pins, undone and pruned edits, learned factors
   single      fit, check, repair and convert on each recording's last request
   store       sessions on SQLite files, several on one file, and begun by another release

@@ -92,7 +92,7 @@ def converted(record: Record, to: str) -> Talk | None:
 
 
 def variants(record: Record, share: int = 1) -> Found:
-    """Part 2: a recording in five formats and with four presets; of them one in ``share``."""
+    """Part 2: a recording in five formats and with three presets; of them one in ``share``."""
     import trimtab
 
     for to in FORMATS:
