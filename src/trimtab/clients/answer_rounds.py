@@ -16,7 +16,7 @@ from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEvent
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
-from trimtab.rounds.answer_steps import NextRound, Read, Show, Step, Work, steps
+from trimtab.rounds.answer_steps import NextRound, Read, Show, Steps, Work, steps
 from trimtab.rounds.recall_rounds import RecallRounds
 from trimtab.rounds.stream_rewriter import SaidError
 
@@ -24,8 +24,41 @@ Sent = tuple[Any, Any, Done]
 """(the reader of a response, the response, what its retry flow came to)."""
 
 
-class _RefusedLater(Exception):
+class RefusedLater(Exception):
     """A later round was refused, and the caller has nothing of the answer yet."""
+
+
+def shown(
+    run: Steps,
+    read: Callable[[], Effects[bytes | None]],
+    send: Callable[[bytes], Effects[SaidError | None]],
+    has_begun: Callable[[], bool] = bool,
+) -> Stream:
+    """What the caller gets of the steps of an answer.
+
+    ``read``: the next bytes of this round's answer, None at its end; ``send`` sends the next round
+    and returns its refusal; ``has_begun``: whether the caller has something of the answer, else
+    RefusedLater is raised.
+    """
+    step = next(run)
+    while True:
+        reply: Any = None
+        if isinstance(step, Show):
+            yield Chunk(step.data)
+        elif isinstance(step, Read):
+            reply = yield from read()
+        elif isinstance(step, Work):
+            reply = yield InThread(step.call)
+        elif isinstance(step, NextRound):
+            reply = yield from send(step.body)
+        elif has_begun():
+            yield Chunk(step.event)
+        else:
+            raise RefusedLater
+        try:
+            step = run.send(reply)
+        except StopIteration:
+            return
 
 
 class RoundsResponse:
@@ -41,71 +74,48 @@ class RoundsResponse:
         self._rounds, self._send, self._kind = rounds, send, kind
         self._reader, self._response, _ = sent
         self._streamed, self._frames = self._reader.streamed, frames
+        self._more = self._read()
         self._begun = False
         """Whether the caller has its response."""
         self._final: Any = None
 
     def response(self, module: Any, stream_class: Any) -> Effects[Any]:
         """The one response; that of a refused later round if nothing was shown before."""
-        start, held, shown = StreamStart(self._frames), list[bytes](), self._shown()
+        start, held = StreamStart(self._frames), list[bytes]()
+        reader = AwsEventReader if self._frames else ServerSentEventReader
+        run = steps(self._rounds, reader if self._streamed else None)
+        stream = shown(run, lambda: next_chunk(self._more), self._next_round, lambda: self._begun)
         try:
-            while (piece := (yield from next_chunk(shown))) is not None:
+            while (piece := (yield from next_chunk(stream))) is not None:
                 held.append(piece)
                 if self._streamed and start.feed(piece):
                     break
-        except _RefusedLater:
+        except RefusedLater:
             return self._response
         if not self._streamed and self._rounds.rounds == 1 and not self._rounds.rewriter.recalls:
             self._final = self._response  # the caller can have what the provider gave
         else:
             self._begun = True
-            stream = stream_class(_chained(held, shown), self._close)
-            self._final = rewritten(module, self._response, stream)  # head of the newest round
+            whole = stream_class(_chained(held, stream), self._close)
+            self._final = rewritten(module, self._response, whole)  # head of the newest round
         self._count_rounds()
         return self._final
-
-    def _shown(self) -> Stream:
-        """What the caller gets."""
-        reader = AwsEventReader if self._frames else ServerSentEventReader
-        run = steps(self._rounds, reader if self._streamed else None)
-        step: Step = next(run)
-        more = self._read()
-        while True:
-            reply: Any = None
-            if isinstance(step, Show):
-                yield Chunk(step.data)
-            elif isinstance(step, Read):
-                reply = yield from next_chunk(more)
-            elif isinstance(step, Work):
-                reply = yield InThread(step.call)
-            elif isinstance(step, NextRound):
-                yield partial(self._kind.close, self._response)
-                reply = self._take((yield from self._send(step.body)))
-                more = self._read()
-            elif self._begun:
-                yield Chunk(step.event)
-            else:
-                raise _RefusedLater
-            try:
-                step = run.send(reply)
-            except StopIteration:
-                return
 
     def _read(self) -> Stream:
         """The decoded bytes of this round's answer."""
         if not self._streamed:
             yield Chunk(self._whole_body())
             return
-        undo, more = (
-            decoder(self._reader.encoding) or bytes,
-            self._kind.reader(self._response.stream),
-        )
+        undo = decoder(self._reader.encoding) or bytes
+        more = self._kind.reader(self._response.stream)
         while (piece := (yield more)) is not None:
             yield Chunk(undo(piece))
 
-    def _take(self, sent: Sent) -> SaidError | None:
+    def _next_round(self, body: bytes) -> Effects[SaidError | None]:
         """Go on with the next round, or return its refusal."""
-        self._reader, self._response, done = sent
+        yield partial(self._kind.close, self._response)
+        self._reader, self._response, done = yield from self._send(body)
+        self._more = self._read()
         if done.accepted:
             self._count_rounds()
             return None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from trimtab.clients.answer_rounds import shown
+from trimtab.clients.effects import Effects, chunks
 from trimtab.formats.engine.aws_event_stream import AwsFrame, AwsFrameReader, event_frame
 from trimtab.formats.engine.stream_events import AwsEventReader
 from trimtab.retry.own_header import ROUNDS
-from trimtab.rounds.answer_steps import NextRound, Read, Show, Step, Work, steps
+from trimtab.rounds.answer_steps import steps
 from trimtab.rounds.recall_rounds import RecallRounds
 
 
@@ -28,6 +31,7 @@ class RoundsStream:
     ) -> None:  # fmt: skip
         self._rounds, self._events, self._send = rounds, events, send
         self._headers = headers
+        self._frames = map(_framed, events)
         self._shown = self._made()
 
     def __iter__(self) -> Iterator[Any]:
@@ -35,25 +39,19 @@ class RoundsStream:
         return self._shown
 
     def _made(self) -> Iterator[Any]:
-        run, frames, events = steps(self._rounds, AwsEventReader), AwsFrameReader(), None
-        step: Step = next(run)
-        while True:
-            reply: Any = None
-            if isinstance(step, Show):
-                yield from map(_event, frames.feed(step.data))
-            elif isinstance(step, Read):
-                events = iter(self._events) if events is None else events
-                reply = next(map(_framed, events), None)
-            elif isinstance(step, Work):
-                reply = step.call()
-            elif isinstance(step, NextRound):
-                self._events.close()
-                self._events, events = self._send(step.body), None
-                self._headers[ROUNDS] = str(self._rounds.rounds)
-            try:
-                step = run.send(reply)
-            except StopIteration:
-                return
+        frames, run = AwsFrameReader(), steps(self._rounds, AwsEventReader)
+        for data in chunks(shown(run, self._read, self._next_round)):
+            yield from map(_event, frames.feed(data))
+
+    def _read(self) -> Effects[bytes | None]:
+        frame: bytes | None = yield partial(next, self._frames, None)
+        return frame
+
+    def _next_round(self, body: bytes) -> Effects[None]:
+        self._events.close()
+        self._events = yield partial(self._send, body)
+        self._frames = map(_framed, self._events)
+        self._headers[ROUNDS] = str(self._rounds.rounds)
 
     def close(self) -> None:
         """Release the connection of the newest round."""

@@ -7,20 +7,33 @@ errors inside a stream that began with status 200, and offers no recall tool in 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, run, run_async
+from trimtab.clients.effects import (
+    ASYNC,
+    SYNC,
+    ClientKind,
+    Effects,
+    next_chunk,
+    run,
+    run_async,
+)
 from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
+from trimtab.clients.http_copies import rewritten_whole
+from trimtab.clients.httpx_clients import library_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, attempts, reply_of
 from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Done, Flow
 from trimtab.retry.learned_limits import key_for
-from trimtab.retry.own_header import HEADER, is_off
+from trimtab.retry.own_header import HEADER, ROUNDS, is_off
 
 if TYPE_CHECKING:
     from anthropic import Middleware
+
+    from trimtab.rounds.recall_rounds import RecallRounds
 
 
 def anthropic_middleware(
@@ -70,12 +83,41 @@ def _handled(guard: Guard, request: Any, call_next: Any, kind: ClientKind) -> Ef
         return _marked(*(yield from send(plain)))
     if started.rounds is None or not done.accepted:
         return _marked(response, done)
-    from trimtab.clients.middleware_rounds import Rounds
 
-    rounds = Rounds(started.rounds, response)
-    for body in rounds:
-        rounds.answered(*(yield from send(guard.round_flow(json.loads(body), started.target))))
-    return _marked(rounds.joined(), done)
+    def later(body: bytes) -> Effects[tuple[Any, Done]]:
+        return send(guard.round_flow(json.loads(body), started.target))
+
+    return _marked((yield from _joined(started.rounds, response, later)), done)
+
+
+def _joined(
+    rounds: RecallRounds, response: Any, send: Callable[[bytes], Effects[tuple[Any, Done]]]
+) -> Effects[Any]:
+    """The one response of all rounds; that of a refused one as it is."""
+    from trimtab.clients.answer_rounds import RefusedLater, shown
+    from trimtab.rounds.answer_steps import SaidError, steps
+
+    def read() -> Effects[bytes]:
+        yield from ()
+        content: bytes = response.http_response.content
+        return content
+
+    def next_round(body: bytes) -> Effects[SaidError | None]:
+        nonlocal response
+        response, done = yield from send(body)
+        return None if done.accepted else SaidError.of(response.status_code, b"")
+
+    whole, stream = b"", shown(steps(rounds, None), read, next_round)
+    try:
+        while (data := (yield from next_chunk(stream))) is not None:
+            whole = data
+    except RefusedLater:
+        whole = response.http_response.content
+    http = response.http_response
+    if whole != http.content:
+        response.http_response = http = rewritten_whole(library_of(type(http)), http, whole)
+    http.headers[ROUNDS] = str(rounds.rounds)
+    return response
 
 
 def _start(guard: Guard, request: Any) -> Started | None:
