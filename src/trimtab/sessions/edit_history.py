@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
 from trimtab.forking import loading
@@ -21,6 +21,7 @@ from trimtab.request.fitted import Fitted, recall
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
+from trimtab.settings import check_names
 from trimtab.transcript.model import Edit
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
@@ -41,6 +42,18 @@ class SearchHit(NamedTuple):
     start: int
     end: int
     text: str
+
+
+class LookUp(TypedDict, total=False):
+    """The arguments of the recall tool."""
+
+    search: str | None
+    file: str | None
+    handle: str | None
+    steps: str | None
+    lines: str | None
+    start: int | None
+    end: int | None
 
 
 class EditHistory:
@@ -148,25 +161,12 @@ class EditHistory:
         made = of_edits(self._last.journal.entries)
         return (*fitted, *(one for one in made if one.handle not in known))
 
-    def look_up(
-        self,
-        *,
-        search: str | None = None,
-        file: str | None = None,
-        handle: str | None = None,
-        steps: str | None = None,
-        lines: str | None = None,
-        start: int | None = None,
-        end: int | None = None,
-    ) -> str:
+    def look_up(self, **asked: Unpack[LookUp]) -> str:
         """What the recall tool answers: a list of what was left out, lines with the words of
         ``search``, the last reading of a ``file``, or of a ``handle`` the whole, ``steps``,
         ``start`` to ``end`` or ``lines``.  Never raises for a look-up of nothing that is there."""
-        given = {
-            "search": search, "file": file, "handle": handle, "steps": steps, "lines": lines,
-            "start": start, "end": end,
-        }  # fmt: skip
-        return excerpts.answer(self, {k: v for k, v in given.items() if v is not None}).text
+        check_names(asked, LookUp.__annotations__.keys(), "look_up")
+        return excerpts.answer(self, asked).text
 
     def _handles(self) -> Sequence[str]:
         if self._conversations is None:
