@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
 from trimtab.forking import Lock
-from trimtab.formats.body import RequestBody
 from trimtab.formats.detect import FormatName
 from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.journal.archive import Archived, of_transcript
@@ -196,11 +195,6 @@ class Session(EditHistory):
         if self._conversations is not None or isinstance(request, bytes):
             request = self._parser.parse(request)
         conversation = self._conversation_of(request, wanted, name)
-        asks_provider, compacted, compaction_edit = wanted.compaction == "provider", None, None
-        if asks_provider:
-            given = RequestBody.of(request)
-            request, compacted, compaction_edit = self._compactions.applied(conversation, given)
-            request = request.given if request is given else request
         in_control_arm = bool(wanted.control) and self._is_in_control_arm(
             conversation, request, wanted
         )
@@ -211,7 +205,6 @@ class Session(EditHistory):
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
                 idle_seconds=self._idle_seconds(conversation, minute),
-                compacted=compaction_edit,
                 destination=sent_to.destination,
                 refused=tuple(sent_to.refused),
             )
@@ -223,10 +216,6 @@ class Session(EditHistory):
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""
                 fitted.arm = f"control{outgrown}" if in_control_arm else "treated"
-            if asks_provider:
-                fitted.compaction_offer = self._compactions.offer(
-                    conversation, given, compacted, turn.result
-                )
             self._observed.last = fitted.counted
             self._last, self._last_fitted = conversation, fitted
             fitted.conversation = conversation.id or name or self._conversation_name or ""
@@ -313,21 +302,6 @@ class Session(EditHistory):
         if fact is not None and self._conversations is not None:
             self._conversations.write_fact_soon(fact[0], json.loads(fact[1]))
 
-    def compacted(self, fitted: Fitted, answer: Any) -> bool:
-        """Use the provider's answer to ``fitted.compaction_offer`` from the next ``fit`` on, in
-        place of the edits that this ``fit`` made; False if it cannot be used."""
-        expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
-        if fitted.compaction_offer is None:
-            return False
-        conversation, offer = fitted.compaction_offer
-        if not self._compactions.take(conversation, offer, as_mapping(answer)):
-            return False
-        for edit in fitted.report.edits:
-            if edit.new and edit.op != "compact":
-                self.undo(edit.handle)
-                self.unpin(edit.handle)
-        return True
-
     def follow(self, answer: Any, fitted: Fitted) -> None:
         """Record the history behind an answer's id.  A later request that names the id can then be
         sent in full once the server's history no longer fits.  ``observe`` calls this.
@@ -396,7 +370,7 @@ class Session(EditHistory):
         """Undo the new edits of ``fitted``, and forget the rules that it was repaired for: they
         were a guess, and the provider refused it as well."""
         for edit in fitted.report.edits:
-            if edit.new and edit.op != "compact":
+            if edit.new:
                 self.undo(edit.handle)
                 self.unpin(edit.handle)
         if keys := withdrawal_of(fitted):

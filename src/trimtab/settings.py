@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from trimtab.errors import InvalidSetting, shown
 from trimtab.events import OnEvent
@@ -60,7 +60,6 @@ __all__ = [
 ]
 
 
-Compaction = Literal["fold", "provider"]
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
@@ -245,12 +244,6 @@ class Settings:
         None, SUMMARIZER,
         "a model that says articles and old steps in its own words: a function from prompt to "
         "answer, an `Endpoint`, or a `Summarizer` around one",
-    )  # fmt: skip
-
-    compaction: Compaction = setting(
-        "fold", one_of(Compaction),
-        "who shortens what is old: we fold it, or the provider is asked to summarize it where that "
-        "is cheaper (clients that `wrap` made, Anthropic and OpenAI Responses)",
     )  # fmt: skip
 
     _set: frozenset[str] = field(default=frozenset(), init=False)

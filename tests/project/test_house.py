@@ -187,7 +187,7 @@ PARTS = (
     "errors", "events", "flow", "report", "rules", "settings", "stores", "testing", "transports",
 )  # fmt: skip
 SESSION = {
-    "afit", "archive", "close", "compacted", "compress", "contents", "distill", "fit", "follow",
+    "afit", "archive", "close", "compress", "contents", "distill", "fit", "follow",
     "from_config", "history", "journal", "learned", "look_up", "observe", "pin", "pins", "preview",
     "prune", "recall", "refused", "search", "settings", "shown", "stats", "sweep", "take_back",
     "undo", "unpin",

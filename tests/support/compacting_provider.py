@@ -37,7 +37,6 @@ class Asked:
     live: int = 0
     refusal: str = ""
     blocks: list[Any] = field(default_factory=list)
-    betas: tuple[str, ...] = ()
 
 
 class Compacting(LocalServer):
@@ -47,16 +46,13 @@ class Compacting(LocalServer):
         super().__init__()
         self.window, self.asked = window, list[Asked]()
         self._draw = random.Random(seed)
-        self.refuses_to_compact = False
 
     def respond(self, method: str, path: str, query: str, headers: Any, body: bytes) -> Response:
         """Anthropic at ``…/messages``, Responses at ``…/responses`` and ``…/responses/compact``."""
         asked = json.loads(body)
         if path.endswith("/compact"):
             asked["compact"] = True
-        betas = headers.get("anthropic-beta", "")
         status, answer = self.answer(asked, "/responses" in path)
-        self.asked[-1].betas = tuple(filter(None, betas.split(",")))
         data = json.dumps(answer).encode()
         return Response(status, (("content-type", "application/json"),), (data,))
 
@@ -64,8 +60,6 @@ class Compacting(LocalServer):
         """Status and body of the answer."""
         asked = Asked(body)
         self.asked.append(asked)
-        if self.refuses_to_compact and (body.get("compaction") or body.get("compact")):
-            return 529, _refusal("overloaded", "Overloaded")
         judged = _openai(body, asked) if responses else _anthropic(body, asked)
         if judged:
             asked.refusal = judged[0]

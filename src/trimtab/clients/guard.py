@@ -176,29 +176,6 @@ class Guard:
         self.stats.rounds += 1
         return self.flow(body, target, recall=True)
 
-    def compaction_offer(self, body: bytes, target: RequestTarget) -> Fitted | None:
-        """A fit whose ``compaction_offer`` is what to ask the provider before sending this request;
-        None if there is nothing to ask."""
-        if self.session.settings.compaction != "provider":
-            return None
-        if target.format not in ("anthropic", "openai-responses") or target.model:
-            return None
-        try:
-            fitted = self._fit({"format": target.fitted_as}, body)
-        except Exception:  # what is wrong with it shows when it is fitted to be sent
-            return None
-        return fitted if fitted.compaction_offer is not None else None
-
-    def compacted(self, fitted: Fitted, status: int, answer: Any) -> None:
-        """Use the provider's answer to ``fitted.compaction_offer``; if unusable, our fold stays."""
-        try:
-            used = status < 400 and self.session.compacted(fitted, answer)
-        except Exception as error:
-            used = False
-            logger().warning("the provider's compaction was not read: %s", type(error).__name__)
-        if not used:
-            logger().warning("the provider did not compact (status %s): folded instead", status)
-
     def observe(self, answer: Any, done: Done) -> None:
         """Pass an answer, or an event of a stream, to the session, which learns from its usage."""
         if not done.accepted or done.fitted is None:

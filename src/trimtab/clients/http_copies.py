@@ -15,18 +15,10 @@ def with_body(module: Any, request: Any, body: bytes) -> Any:
     """``request`` with this body; the very same object if it has it already."""
     if body is request.content:
         return request
-    return copy_of(module, request, request.url, headers_for_other_body(request), body)
-
-
-def headers_for_other_body(request: Any) -> list[tuple[bytes, bytes]]:
-    """The request's headers as they came, without those that depend on its body."""
-    return [(k, v) for k, v in request.headers.raw if k.decode("latin-1").lower() not in _DROPPED]
-
-
-def copy_of(module: Any, request: Any, url: Any, headers: Any, body: bytes) -> Any:
-    """``request`` with this address, these headers and this body."""
+    raw = request.headers.raw
+    headers = [(k, v) for k, v in raw if k.decode("latin-1").lower() not in _DROPPED]
     return module.Request(
-        request.method, url, headers=headers, content=body, extensions=request.extensions
+        request.method, request.url, headers=headers, content=body, extensions=request.extensions
     )
 
 

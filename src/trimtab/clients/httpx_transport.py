@@ -163,10 +163,6 @@ class _Guarded:
         if started is None:
             return (yield partial(send, request))
         flow, target, rounds, _ = started
-        if self.guard.session.settings.compaction == "provider":
-            from trimtab.clients.asked_compaction import ask
-
-            request = yield from ask(self.module, self.guard, target, request, send, self.kind)
 
         def sent_by(flow: Flow) -> Effects[Any]:
             return self._sent(flow, target, request, send, size)

@@ -22,7 +22,7 @@ EXPECTED = "this request is expected to be refused: no step made it smaller; rep
 def report_of(result: FitResult, failures: int) -> Report:
     """The report of one result; ``failures``: how often the caller's counter had failed by then."""
     prepared = result.prepared
-    counter, compacted = prepared.sizes.counter, prepared.facts.compacted
+    counter = prepared.sizes.counter
     warnings = list(dict.fromkeys(prepared.warnings))
     if failures:
         times = f"failed {failures} times ({counter.problem})"
@@ -39,10 +39,10 @@ def report_of(result: FitResult, failures: int) -> Report:
         format_reason=prepared.format_reason,
         counter=counter.name,
         factor=counter.factor,
-        tokens_before=result.tokens_before + (compacted.tokens_saved if compacted else 0),
+        tokens_before=result.tokens_before,
         tokens_after=result.tokens_after,
         limits=prepared.limits.as_dict(result.target),
-        edits=(*((compacted,) if compacted else ()), *_edits(result)),
+        edits=_edits(result),
         repairs=_repairs(prepared),
         warnings=tuple(warnings),
         asked=result.asked.as_dict() if result.asked else {},

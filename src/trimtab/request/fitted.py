@@ -39,8 +39,6 @@ class Fitted:
         """Billed tokens of the history that the provider's server adds to the request."""
         self.chained: Any = None
         """The client's own request, where ``request`` has the history that the server would add."""
-        self.compaction_offer: Any = None
-        """The compaction request to send to the provider instead of this fold, if that pays."""
         self.conversation = ""
         """The id or name of its conversation; "" if its session has only one."""
         self.hint: str | None = None
@@ -68,8 +66,7 @@ class Fitted:
     @cached_property
     def tokens_before(self) -> int:
         """Tokens of the request as it came."""
-        compacted = self._result.prepared.facts.compacted
-        return self._result.tokens_before + (compacted.tokens_saved if compacted else 0)
+        return self._result.tokens_before
 
     @cached_property
     def capacity(self) -> int:
@@ -187,30 +184,24 @@ class Fitted:
     def changed(self) -> bool:
         """Whether ``request`` differs from the request as received."""
         result = self._result
-        ours = bool(result.applied) or result.prepared.repairs is not None
-        return ours or result.prepared.facts.compacted is not None
+        return bool(result.applied) or result.prepared.repairs is not None
 
     @cached_property
     def handles(self) -> tuple[str, ...]:
         """The handle of each edit that ``request`` has, in the report's order; "" for none."""
-        compacted = self._result.prepared.facts.compacted
-        theirs = (compacted.handle,) if compacted else ()
-        return (*theirs, *(applied.edit.handle for applied in self._result.applied))
+        return tuple(applied.edit.handle for applied in self._result.applied)
 
     @cached_property
     def archive(self) -> tuple[Archived, ...]:
         """What ``request`` lacks of the one received: its originals, newest first."""
         result = self._result
-        compacted = result.prepared.facts.compacted
-        more = (*taken_out(result.prepared), *((compacted.handle,) if compacted else ()))
         edits = [applied.edit for applied in result.applied]
-        return of_transcript(result.prepared.transcript, edits, more)
+        return of_transcript(result.prepared.transcript, edits, taken_out(result.prepared))
 
     @cached_property
     def made_edits(self) -> bool:
         """Whether any edit is new; else all of them were made on earlier turns."""
-        compacted = self._result.prepared.facts.compacted
-        return bool(self._result.new) or (compacted is not None and compacted.new)
+        return bool(self._result.new)
 
     @cached_property
     def repairs(self) -> int:
@@ -271,7 +262,7 @@ class Fitted:
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": self._standing_originals(), "arm": self.arm}
-        passing = dict.fromkeys(("chained", "streamed", "compaction_offer", "attempts"))
+        passing = dict.fromkeys(("chained", "streamed", "attempts"))
         own |= {"conversation": self.conversation, "hint": self.hint}
         return {**own, "held_tokens": self.held_tokens, **passing, **known}
 

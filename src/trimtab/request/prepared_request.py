@@ -34,7 +34,6 @@ from trimtab.pricing import early, economics
 from trimtab.pricing.calibration import Calibration
 from trimtab.pricing.economics import EditBatch
 from trimtab.reducers import Config, Reducer, with_extra
-from trimtab.report import ReportEdit
 from trimtab.request.effective_limits import EffectiveLimits
 from trimtab.request.message_cache import MessageCache
 from trimtab.settings import Settings
@@ -55,8 +54,6 @@ class SessionFacts:
     """Key for handles that cannot be guessed; a session with a store has one."""
     idle_seconds: float | None = None
     """Seconds since the conversation's last request, used if the settings give none."""
-    compacted: ReportEdit | None = None
-    """The report row of the provider's compaction that was applied to the request."""
     destination: str = ""
     """The endpoint and model that the request goes to, ``api.openai.com|gpt-5.1``; "": only the
     model is known.  After ``prepare`` its ``refused_rules.destination_of``."""

@@ -51,10 +51,6 @@ class Conversation:
     """The key that decides whether it is in the control arm; "" until it is needed."""
     stats: ConversationStats = field(default_factory=ConversationStats)
     """Statistics of its turns in this process."""
-    compactions: tuple[Any, ...] | None = None
-    """Compactions that we requested from the provider, oldest first; None: not read yet."""
-    fresh_compaction: str = ""
-    """The handle of a compaction that no request has used yet."""
     _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _handed_over_lock: Lock = field(default_factory=Lock)
 
@@ -74,7 +70,7 @@ class Conversation:
         if self.loaded or self.unconfirmed:
             self.journal, self.confirmed = Journal(originals=PackedOriginals()), Journal()
             self.unconfirmed, self.handles = {}, set()
-            self.position, self.loaded, self.compactions = "", False, None
+            self.position, self.loaded = "", False
         self.lock.was_lost = False
 
     def add(self, after: Journal, at: int) -> list[JournalRow]:

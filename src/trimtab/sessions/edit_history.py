@@ -26,7 +26,6 @@ from trimtab.transcript.model import Edit
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
 if TYPE_CHECKING:
-    from trimtab.sessions.compactions import Compactions
     from trimtab.sessions.conversation_store import ConversationStore
     from trimtab.stores.base import Store
 
@@ -69,7 +68,6 @@ class EditHistory:
         self._last = Conversation("")
         self._fitted_last: Fitted | None = None
         """The last request that was a turn of a conversation."""
-        self._compactions_made: Compactions | None = None
         if store is not None:
             if journal is not None:
                 raise InvalidSetting("journal= and store= both say what came before: give one")
@@ -85,15 +83,6 @@ class EditHistory:
         """
         if self._conversations is not None:
             self._conversations.close()
-
-    @property
-    def _compactions(self) -> Compactions:
-        """Loaded on first use: few sessions have compactions."""
-        from trimtab.sessions.compactions import Compactions
-
-        if self._compactions_made is None:
-            self._compactions_made = Compactions(self._conversations)
-        return self._compactions_made
 
     # --- originals ---
 
@@ -221,8 +210,6 @@ class EditHistory:
         The prompt cache breaks at that block.  If the original does not fit beside what cannot be
         reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
         """
-        if self._last.compactions and self._compactions.undo(self._last, handle):
-            return
         conversation, _ = self._edit(handle)
         restore = conversation.journal.undone(handle)
         self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
@@ -239,14 +226,12 @@ class EditHistory:
         return "" if edit is None else edit.text
 
     def history(self) -> list[dict[str, Any]]:
-        """Every entry of the journal of the conversation fitted last, oldest first, followed by its
-        provider's compactions."""
-        compacted = self._compactions.history(self._last) if self._last.compactions else []
+        """Every entry of the journal of the conversation fitted last, oldest first."""
         return [
             {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
              "handle": edit.handle, "refs": list(edit.targets)}
             for edit in self._last.journal.entries
-        ] + compacted  # fmt: skip
+        ]  # fmt: skip
 
     def stats(self) -> dict[str, Any]:
         """Totals over all turns of this conversation; with a store, of all conversations of the

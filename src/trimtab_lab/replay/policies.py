@@ -58,7 +58,6 @@ class Policy(Protocol):
 BUILT_IN = {
     "none": "trimtab_lab.replay.baseline_policies:Everything",
     "trimtab": "trimtab_lab.replay.trimtab_policy:Trimtab",
-    "provider-compaction": "trimtab_lab.replay.provider_compaction:ProviderCompaction",
     "keep-last-n": "trimtab_lab.replay.baseline_policies:KeepLast",
     "drop-oldest-safe": "trimtab_lab.replay.baseline_policies:DropOldest",
     "mask-old-observations": "trimtab_lab.replay.baseline_policies:MaskOld",

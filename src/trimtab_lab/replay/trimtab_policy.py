@@ -77,9 +77,9 @@ class Trimtab:
         )  # fmt: skip
         gaps = iter(seconds_between(recording))
 
-        def step(body: dict[str, Any], again: bool = False) -> tuple[PolicyOutput, Fitted]:
-            """Fit ``body``; ``again``: the same call once more, without time passing."""
-            waited = trimtab.Settings(idle_seconds=0.0 if again else next(gaps, None))
+        def step(body: dict[str, Any]) -> tuple[PolicyOutput, Fitted]:
+            """Fit ``body``."""
+            waited = trimtab.Settings(idle_seconds=next(gaps, None))
             fitted = session.fit(body, settings=waited)
             report = fitted.report
             edits = [edit for edit in report.edits if edit.new and edit.handle]
