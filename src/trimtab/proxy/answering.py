@@ -8,10 +8,11 @@ and what a refusal means.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
 
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.stream_events import parsed
 from trimtab.proxy.exchange import Exchange
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
 from trimtab.proxy.http.answer_usage import UsageReader, frames_for
@@ -25,8 +26,8 @@ from trimtab.proxy.provider_call import ProviderCall
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
-from trimtab.rounds.answer_steps import guarded, rewritten
-from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
+from trimtab.rounds.answer_steps import Broken, NextRound, Read, Show, Step, Steps, Work, steps
+from trimtab.rounds.stream_rewriter import SaidError
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 
@@ -145,93 +146,89 @@ class Answering:
         """Pass the answer on as it arrives."""
         self._rounds = None
         await self._begin(sent)
+        async for part in self._parts(sent):
+            await self._reply.part(part)
+        await self._reply.end()
+
+    async def _parts(self, sent: HeldAnswer) -> AsyncIterator[bytes]:
+        """The bytes of an answer; learns from what a stream says of its cost."""
         watch = UsageReader(self._exchange.request.route, sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
                 await self._call.learn()
-            await self._reply.part(part)
-        await self._reply.end()
+            yield part
 
     # --- with tools of ours ----------------------------------------------------------------------
 
     async def _in_rounds(self, rounds: RecallRounds, sent: HeldAnswer) -> None:
-        """Pass the answer on without the calls of our tools, answer those, and send the next round.
-
-        A refusal of a later round reaches the client unchanged if nothing of the answer has been
-        passed on yet; else it is sent as an error of the format, and the connection is broken.
-        """
-        rewriter, route = rounds.rewriter, self._exchange.request.route
+        """Pass the answer on without the calls of our tools, answer those, and send the next round
+        (``rounds.answer_steps``)."""
+        route, streamed = self._exchange.request.route, sent.streamed
+        run = steps(rounds, partial(frames_for, route) if streamed else None)
         opening = _Opening(self._reply, self._begin, framed=route.framed)
+        parts, step, refused = self._parts(sent), _step(run), None
         try:
-            while True:
-                rewriter.begin()
-                if sent.streamed:
-                    await self._stream(sent, rewriter, opening)
-                elif not isinstance(sent.answer, dict) and rounds.rounds == 1:
-                    await self._deliver(sent)  # none that can be read
-                    return
-                following = await self._next_round(rounds, sent)
-                if following is None:
-                    break
-                if following.refused:
-                    await self._refused_later(following, rewriter, opening)
-                    return
-                rewriter.discard_round_end()
-                sent = following
-            rest = await in_worker(lambda: _ended(rounds, sent))
-            if sent.streamed:
+            while step is not None:
+                reply: Any = None
+                match step:
+                    case Read() if streamed:
+                        reply = await anext(parts, None)
+                        opening.begin_after(HOLD_SECONDS, sent)
+                    case Read():
+                        reply = b"".join(sent.held)
+                    case Work():
+                        reply = await in_worker(step.call)
+                    case NextRound():
+                        following = await self._next_round(step.body)
+                        if following.refused:
+                            refused = following
+                            reply = SaidError.of(refused.status, refused.error)
+                        else:
+                            sent, parts = following, self._parts(following)
+                    case Show() if streamed:
+                        await opening.part(step.data, sent)
+                    case Show():
+                        await self._whole(rounds, sent, step.data)
+                    case Broken():
+                        assert refused is not None
+                        opening.forget()
+                        await self._refused_later(refused, step.event)
+                        return
+                following_step = partial(_step, run, reply)
+                step = following_step() if streamed else await in_worker(following_step)
+            if streamed:
                 await opening.finish(sent)
-                await self._reply.part(rest or b"")
                 await self._reply.end()
-            elif rest is None:  # nothing was left out, or nobody knows how
-                await self._deliver(sent)
-            else:
-                headers = [*downwards(sent.headers, length=False), *self._call.headers()]
-                headers.append((ROUNDS.encode(), str(rounds.rounds).encode()))
-                await self._reply.whole(sent.status, headers, rest)
         finally:
             opening.forget()
 
-    async def _stream(self, sent: HeldAnswer, rewriter: StreamRewriter, opening: _Opening) -> None:
-        frames = frames_for(self._exchange.request.route)
-        async for part in sent.parts():
-            for event in frames.feed(part):
-                if b"sage" in event.data:
-                    sent.usage.take(parsed(event))
-                    await self._call.learn()
-                await opening.part(rewritten(rewriter, event), sent)
-        await opening.part(frames.rest(), sent)
+    async def _next_round(self, body: bytes) -> HeldAnswer:
+        """The answer to the next round, which may be a refusal.  Raises UpstreamFailed."""
+        call = self._new_call()
+        fitted = await call.first(lambda: body, lambda: True)
+        self._call = call
+        self._exchange.calls.append(call)
+        return await self._obtained(body, fitted)
 
-    async def _refused_later(
-        self, refused: HeldAnswer, rewriter: StreamRewriter, opening: _Opening
-    ) -> None:
-        """Pass a later round's refusal on.  Raises UpstreamFailed if the answer has already
-        begun."""
-        opening.forget()
+    async def _whole(self, rounds: RecallRounds, sent: HeldAnswer, answer: bytes) -> None:
+        """Pass on one answer made of all rounds, or the provider's own."""
+        if answer == b"".join(sent.held):
+            await self._deliver(sent)
+            return
+        headers = [*downwards(sent.headers, length=False), *self._call.headers()]
+        headers.append((ROUNDS.encode(), str(rounds.rounds).encode()))
+        await self._reply.whole(sent.status, headers, answer)
+
+    async def _refused_later(self, refused: HeldAnswer, event: bytes) -> None:
+        """Pass a later round's refusal on: unchanged if nothing of the answer has been passed on
+        yet; else ``event`` tells of it, and the connection is broken.  Raises UpstreamFailed."""
         if not self._reply.begun:
             await self._deliver(refused)
             return
-        failure = SaidError.of(refused.status, refused.error)
-        await self._reply.part(rewriter.failed(failure))
-        raise UpstreamFailed(502, f"refused in a later round: {refused.status} {failure.kind}")
-
-    async def _next_round(self, rounds: RecallRounds, sent: HeldAnswer) -> HeldAnswer | None:
-        """The answer to the next round, which may be a refusal; None if no further round is needed.
-        Raises UpstreamFailed."""
-
-        def follow() -> bytes | None:
-            if not sent.streamed and sent.answer is not None:
-                rounds.rewriter.take_full_response(sent.answer)
-            return rounds.follow()
-
-        call = self._new_call()
-        body = await call.first(lambda: guarded(follow), lambda: True)
-        if body is None:
-            return None
-        self._call = call
-        self._exchange.calls.append(call)
-        return await self._obtained(body, body)
+        await self._reply.part(event)
+        kind = SaidError.of(refused.status, refused.error).kind
+        raise UpstreamFailed(502, f"refused in a later round: {refused.status} {kind}")
 
 
 class _Opening:
@@ -253,8 +250,6 @@ class _Opening:
             await self._reply.part(data)
             return
         self._held.append(data)
-        if self._timer is None:
-            self._timer = asyncio.create_task(self._after(HOLD_SECONDS, sent))
         if self._reply.begun or self._start.feed(data):
             await self.finish(sent)
 
@@ -264,6 +259,11 @@ class _Opening:
             await self._begin(sent)
             held, self._held = self._held, []
             await self._reply.part(b"".join(held))
+
+    def begin_after(self, seconds: float, sent: HeldAnswer) -> None:
+        """Hold nothing longer than so many seconds from the first call on."""
+        if self._timer is None:
+            self._timer = asyncio.create_task(self._after(seconds, sent))
 
     async def _after(self, seconds: float, sent: HeldAnswer) -> None:
         await asyncio.sleep(seconds)
@@ -275,15 +275,12 @@ class _Opening:
             self._timer.cancel()
 
 
-def _ended(rounds: RecallRounds, sent: HeldAnswer) -> bytes | None:
-    """Store the exchanges hidden from the client.  Returns the end of the stream, or one answer
-    made of all rounds; None if the last round's answer can be passed on unchanged."""
-    guarded(rounds.remember)
-    rewriter = rounds.rewriter
-    if sent.streamed:
-        return guarded(rewriter.end)
-    changed = rewriter.recalls or rounds.rounds > 1
-    return guarded(lambda: dumped(rewriter.answer())) if changed else None
+def _step(run: Steps, reply: Any = None) -> Step | None:
+    """The next step; None behind the last."""
+    try:
+        return run.send(reply)
+    except StopIteration:
+        return None
 
 
 def _unread(sent: HeldAnswer) -> bool:

@@ -297,6 +297,28 @@ def test_a_model_that_recalls_all_the_same_is_told_in_the_log(sdk, caplog):
     assert row.levelname == "WARNING"
 
 
+@STREAMS
+def test_a_structured_answer_is_the_last_round_s_alone(stream):
+    """Before, the text of an earlier round stood before the JSON."""
+    script = [Answer("Let me look.", [Call("recall", {})]), '{"a": 1}']
+    function = {"name": "read", "parameters": {"type": "object", "properties": {}}}
+    body = {
+        "model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}], "stream": stream,
+        "response_format": {"type": "json_object"},
+        "tools": [{"type": "function", "function": function}],
+    }  # fmt: skip
+    with StrictProvider(script) as provider, proxied(provider.url, recall=True) as server:
+        data = ask(server.url, "POST", "/v1/chat/completions", json.dumps(body), {})[2]
+        assert len(provider.requests) == 2
+    if not stream:
+        said = json.loads(data)["choices"][0]["message"]["content"]
+    else:
+        events = [line[6:] for line in data.splitlines() if line.startswith(b"data: {")]
+        choices = [json.loads(event)["choices"] for event in events]
+        said = "".join(row[0]["delta"].get("content") or "" for row in choices if row)
+    assert json.loads(said) == {"a": 1}
+
+
 def test_what_is_listed_and_found_is_of_the_caller_s_own_conversation():
     """Two conversations of one tenant at the same time, that even begin alike."""
     heard = {}
