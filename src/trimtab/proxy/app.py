@@ -48,9 +48,7 @@ class Proxy:
         self.settings = settings.checked()
         self.access = access or Access(self.settings)
         self.tenants = Tenants(self.settings)
-        times = Timeouts(
-            settings.connect_seconds, settings.read_seconds, settings.reconnect_seconds or 0.0
-        )
+        times = Timeouts(settings.read_seconds, settings.reconnect_seconds or 0.0)
         self.client = HttpClient(times, system_proxy=settings.system_proxy)
         self.draining = False
         """Whether the server is stopping, while answers still run."""
@@ -137,10 +135,8 @@ class Proxy:
 
     def _exchange(self, given: Admitted, receive: Receive, reply: HttpResponse) -> Exchange:
         settings = self.settings
-        budget = RequestBudget(self.held, settings.plan_seconds, settings.most_parts)
-        body = Body(
-            receive, settings.most_bytes, settings.read_seconds, settings.body_seconds, budget
-        )
+        budget = RequestBudget(self.held)
+        body = Body(receive, settings.most_bytes, settings.read_seconds, budget)
         return Exchange(
             next(self._numbers), given.request, body, budget, reply, settings, self.tenants,
             self.client, holder=given.holder,

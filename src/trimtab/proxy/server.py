@@ -177,8 +177,7 @@ def _server(proxy: Proxy, stop: Callable[[], None]) -> Any:
         def handle_exit(self, sig: int, frame: object) -> None:
             stop()
 
-    given = proxy.settings
-    connections = Connections(given.head_seconds, given.most_connections or _third_of_descriptors())
+    connections = Connections(_third_of_descriptors())
     config = uvicorn.Config(
         connections.watched(proxy), log_level="critical", access_log=False, lifespan="on",
         ws="none", interface="asgi3", server_header=False, date_header=False, proxy_headers=False,

@@ -65,11 +65,12 @@ def test_a_bomb_is_sent_as_it_came_and_never_planned(name):
         assert server.proxy.held.now == 0
 
 
-def test_a_request_beyond_its_time_is_sent_as_it_came():
+def test_a_request_beyond_its_time_is_sent_as_it_came(monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.http.budgets.PLAN_SECONDS", 0.0)
     body = chat(3_000)
     with (
         raw_provider(answered) as provider,
-        proxied(provider.url, window=9_000, plan_seconds=0.0) as server,
+        proxied(provider.url, window=9_000) as server,
     ):
         assert ask(server.url, "POST", PATH, body, JSON)[0] == 200
         assert settled(server).proxy.addons.records.activity.totals["turns"] == 0
@@ -129,7 +130,7 @@ def test_a_body_that_unpacks_to_far_more_than_real_ones_do_is_not_unpacked():
 
 def test_a_budget_ends_with_its_request():
     held = HeldBytes(1_000)
-    first, second = (RequestBudget(held, 60.0, 10) for _ in range(2))
+    first, second = (RequestBudget(held) for _ in range(2))
     assert first.take(900)
     assert not second.take(200)
     with pytest.raises(TooMuch):

@@ -33,7 +33,7 @@ def body(number: int, size: int) -> bytes:
 def test_bodies_are_remembered_by_their_bytes(monkeypatch):
     """Before: 24 bodies of 20 MB stayed, 1.07 GB."""
     monkeypatch.setattr("trimtab.proxy.callers.tenants.MOST_PARSED_BYTES", 1_000_000)
-    tenants, budget = Tenants(ProxySettings()), RequestBudget(HeldBytes(10**9), 60.0, 100)
+    tenants, budget = Tenants(ProxySettings()), RequestBudget(HeldBytes(10**9))
     for number in range(24):
         assert tenants.source("t", body(number, 200_000), budget) is not None
     assert tenants._parsed_bytes <= 1_000_000
@@ -52,7 +52,7 @@ def test_bodies_are_remembered_by_their_bytes(monkeypatch):
 
 def test_only_the_part_of_a_body_that_is_parsed_takes_memory():
     held, tenants = HeldBytes(10**9), Tenants(ProxySettings())
-    budget = RequestBudget(held, 60.0, 100)
+    budget = RequestBudget(held)
     messages = [{"content": [{"text": "x" * 1_000} for _ in range(20)]} for _ in range(3)]
 
     def taken(*more):
@@ -93,10 +93,11 @@ def test_a_request_leaves_no_cycle_behind(monkeypatch):
             gc.enable()
 
 
-def test_a_body_that_trickles_has_an_overall_deadline(parser):
+def test_a_body_that_trickles_has_an_overall_deadline(parser, monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.http.asgi.BODY_SECONDS", 0.5)
     with (
         StrictProvider() as provider,
-        proxied(provider.url, read_seconds=5.0, body_seconds=0.5) as server,
+        proxied(provider.url, read_seconds=5.0) as server,
     ):
         parts = urlsplit(server.url)
         with socket.create_connection((parts.hostname, parts.port), timeout=20) as client:
@@ -118,8 +119,9 @@ def test_a_body_that_trickles_has_an_overall_deadline(parser):
         assert b"took longer than 0.5 seconds" in said
 
 
-def test_silent_connections_are_bounded_and_those_at_work_stay(parser):
-    with StrictProvider() as provider, proxied(provider.url, most_connections=5) as server:
+def test_silent_connections_are_bounded_and_those_at_work_stay(parser, monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.server._third_of_descriptors", lambda: 5)
+    with StrictProvider() as provider, proxied(provider.url) as server:
         parts = urlsplit(server.url)
         silent = [socket.create_connection((parts.hostname, parts.port)) for _ in range(30)]
         assert ask(server.url, "POST", PATH, CHAT, JSON)[0] == 200
@@ -136,7 +138,7 @@ def test_silent_connections_are_bounded_and_those_at_work_stay(parser):
     "wrong",
     ["listen = [1]", "hosts = 5", 'hosts = "a"', "most_bytes = [1]", "upstream = 3",
      'upstream = [{name="a"}]', "read_seconds = 'x'",
-     "most_parts = []", "upstream = [1]", "token = 7"],
+     "upstream = [1]", "token = 7"],
 )  # fmt: skip
 def test_settings_of_wrong_types_are_told_and_change_nothing(wrong, tmp_path, caplog):
     file = tmp_path / "proxy.toml"

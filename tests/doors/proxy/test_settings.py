@@ -62,19 +62,19 @@ def test_the_page_says_every_key() -> None:
 
 def test_what_is_nearer_wins_and_what_is_fitted_adds_up(tmp_path: Path) -> None:
     file = tmp_path / "proxy.toml"
-    file.write_text('plan_seconds = 5\nmost_parts = "9k"\n[fit]\npreset = "economy"\n')
-    settings = from_environment({"TRIMTAB_PROXY_PLAN_SECONDS": "6"}, load(file))
-    settings = settings.over({"plan_seconds": 7.0, "fit": {"window": 9_000}})
-    assert (settings.plan_seconds, settings.most_parts) == (7.0, 9_000)
+    file.write_text('read_seconds = 5\nmost_bytes = "9k"\n[fit]\npreset = "economy"\n')
+    settings = from_environment({"TRIMTAB_PROXY_READ_SECONDS": "6"}, load(file))
+    settings = settings.over({"read_seconds": 7.0, "fit": {"window": 9_000}})
+    assert (settings.read_seconds, settings.most_bytes) == (7.0, 9_000)
     assert (settings.fit.preset, settings.fit.window) == ("economy", 9_000)
 
 
 def test_an_unknown_variable_and_key_are_named_with_the_nearest(tmp_path: Path) -> None:
     file = tmp_path / "proxy.toml"
-    file.write_text("plan_second = 5\nupstrem = []\n[fit]\nprset = 'deep'\n")
+    file.write_text("read_second = 5\nupstrem = []\n[fit]\nprset = 'deep'\n")
     settings = from_environment({"TRIMTAB_PROXY_TOKN": "x"}, load(file))
     assert settings.warnings == (
-        f"{file}: unknown key plan_second; did you mean plan_seconds?",
+        f"{file}: unknown key read_second; did you mean read_seconds?",
         f"{file}: unknown key upstrem; did you mean upstream?",
         f"{file}: unknown key fit.prset; did you mean fit.preset?",
         "the environment: unknown variable TRIMTAB_PROXY_TOKN; did you mean TRIMTAB_PROXY_TOKEN?",
@@ -93,8 +93,8 @@ def test_upstreams_of_a_file_stand_before_the_providers_own(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"plan_second": 3.0}, "'plan_second'; did you mean plan_seconds"),
-        ({"most_parts": -1}, "most_parts=-1: give a whole number"),
+        ({"read_second": 3.0}, "'read_second'; did you mean read_seconds"),
+        ({"most_bytes": -1}, "most_bytes=-1: give a whole number"),
         ({"tenants": "many"}, 'tenants=\'many\': give "one" or "key"'),
         ({"keep_warm_dollars": -1.0}, "keep_warm_dollars=-1.0: give US dollars"),
         ({"upstreams": ["http://a"]}, "give a list of trimtab.proxy.Upstream"),

@@ -91,10 +91,11 @@ def test_boto3_shows_the_words_of_an_error_of_ours(monkeypatch):
 # --- too slowly ----------------------------------------------------------------------------------
 
 
-def test_a_head_that_does_not_end_is_a_408_and_the_connection_closes(parser):
+def test_a_head_that_does_not_end_is_a_408_and_the_connection_closes(parser, monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.http.client_connection.HEAD_SECONDS", 0.4)
     with (
         StrictProvider() as provider,
-        proxied(provider.url, head_seconds=0.4) as server,
+        proxied(provider.url) as server,
         connected(server) as client,
     ):
         client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ")
@@ -114,10 +115,11 @@ def test_a_head_that_does_not_end_is_a_408_and_the_connection_closes(parser):
         assert ask(server.url, "POST", "/v1/chat/completions", BODY, JSON)[0] == 200
 
 
-def test_the_second_head_on_a_connection_has_no_longer_than_the_first(parser):
+def test_the_second_head_on_a_connection_has_no_longer_than_the_first(parser, monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.http.client_connection.HEAD_SECONDS", 0.3)
     with (
         StrictProvider() as provider,
-        proxied(provider.url, head_seconds=0.3) as server,
+        proxied(provider.url) as server,
         connected(server) as client,
     ):
         client.sendall(HEAD + b"\r\n" + BODY)
@@ -126,10 +128,11 @@ def test_the_second_head_on_a_connection_has_no_longer_than_the_first(parser):
         assert b"HTTP/1.1 408 " in rest_of(client)
 
 
-def test_a_slow_head_in_time_and_a_long_answer_are_not_cut(parser):
+def test_a_slow_head_in_time_and_a_long_answer_are_not_cut(parser, monkeypatch):
+    monkeypatch.setattr("trimtab.proxy.http.client_connection.HEAD_SECONDS", 0.5)
     with (
         StrictProvider([Slow(1.0, 0.0, "at last")]) as provider,
-        proxied(provider.url, head_seconds=0.5) as server,
+        proxied(provider.url) as server,
         connected(server) as client,
     ):
         for at in range(0, len(HEAD), 50):

@@ -20,7 +20,6 @@ from trimtab.pricing.keep_warm import DOLLARS_A_DAY, PINGS_A_SESSION
 from trimtab.proxy.config.upstreams import Upstream, standard
 from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.setting_kinds import (
-    AMOUNT,
     COUNT,
     DOLLARS,
     FLAG,
@@ -107,7 +106,6 @@ class ProxySettings:
     workers: int = setting(
         1, COUNT, "processes that serve the one port, with a store that they share"
     )
-    connect_seconds: float = setting(20.0, SECONDS, "the longest wait for a connection upstream")
     reconnect_seconds: float | None = setting(
         None, SECONDS_OR_NONE,
         "how long a provider that cannot be reached is tried again before the client gets a 502; "
@@ -195,25 +193,6 @@ class ProxySettings:
         "of all requests together, parsed ones included; a request beyond it is passed through as "
         "it comes",
     )  # fmt: skip
-    most_parts: int = setting(
-        50_000, COUNT,
-        "messages, and parts of their contents, of a request that is made to fit; one with more is "
-        "sent unchanged",
-    )  # fmt: skip
-    most_connections: int | None = setting(
-        None, AMOUNT,
-        "of clients; beyond it the one that has waited longest for a request is closed; unset: a "
-        "third of the descriptors that the process may have",
-    )  # fmt: skip
-    plan_seconds: float = setting(
-        30.0, SECONDS, "how long a request may be worked on; then it is sent unchanged"
-    )
-    head_seconds: float = setting(
-        60.0, SECONDS, "how long a client may take over the head of a request"
-    )
-    body_seconds: float = setting(
-        1_800.0, SECONDS, "how long a client may take over the body of a request"
-    )
     read_seconds: float = setting(
         600.0, SECONDS,
         "the longest wait between two pieces of an answer, or of a request's body",

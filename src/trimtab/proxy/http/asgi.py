@@ -20,6 +20,8 @@ Header = tuple[bytes, bytes]
 
 MOST_KEPT = 500_000
 """Bytes of an answer that the dashboard can show."""
+BODY_SECONDS = 1_800.0
+"""How long a client may take over the body of a request."""
 
 
 _BODILESS = (204, 304)
@@ -50,14 +52,13 @@ class Body:
 
     ``whole`` reads all of it unless it is longer than allowed; ``rest`` yields what was read and
     then the remainder.  Both raise ClientGone, and Declined if nothing arrives for ``patience``
-    seconds or all of it takes longer than ``total_patience``.  The bytes held are taken from
+    seconds or all of it takes longer than BODY_SECONDS.  The bytes held are taken from
     ``budget``.
     """
 
     receive: Receive
     most_bytes: int
     patience: float = 600.0
-    total_patience: float = float("inf")
     budget: RequestBudget | None = None
     stalled: Declined | None = None
     gone: bool = False
@@ -67,14 +68,14 @@ class Body:
     _began: float = field(default_factory=time.monotonic)
 
     async def _next(self) -> bytes:
-        left = self._began + self.total_patience - time.monotonic()
+        left = self._began + BODY_SECONDS - time.monotonic()
         try:
             async with asyncio.timeout(min(self.patience, left)):
                 message = await self.receive()
         except TimeoutError:
             what = f"stopped for {self.patience:g} seconds"
             if left <= self.patience:
-                what = f"took longer than {self.total_patience:g} seconds"
+                what = f"took longer than {BODY_SECONDS:g} seconds"
             about = f"the request's body {what}: send it again"
             self.stalled = Declined(408, about, "request_timeout", closes=True)
             raise self.stalled from None

@@ -18,6 +18,10 @@ RATIO_FREE_BYTES = 1_000_000
 """Bytes up to which ``RATIO`` is not checked."""
 MOST_CONTAINERS = 1_000_000
 """Braces and brackets in a body that is parsed, those within strings included."""
+MOST_PARTS = 50_000
+"""Messages, and parts of their contents, of a request that is made to fit."""
+PLAN_SECONDS = 30.0
+"""How long a request may be worked on; then it is sent unchanged."""
 _OBJECT_BYTES, _LIST_BYTES = 300, 70
 """Bytes of memory that an empty object or list takes once parsed, with its slot in a list."""
 
@@ -48,13 +52,10 @@ class HeldBytes:
 
 
 class RequestBudget:
-    """The bytes that one request holds, and its deadline.
+    """The bytes that one request holds, and its deadline."""
 
-    ``seconds``: the time for planning, from its beginning.
-    """
-
-    def __init__(self, held: HeldBytes, seconds: float, most_parts: int) -> None:
-        self._held, self._seconds, self.most_parts = held, seconds, most_parts
+    def __init__(self, held: HeldBytes) -> None:
+        self._held = held
         self._bytes, self._lock = 0, Lock()
         self._until = float("inf")
         self.cancelled = False
@@ -78,11 +79,11 @@ class RequestBudget:
 
     def allows(self, tree: Any) -> bool:
         """Whether a parsed body is within the limit of messages and parts."""
-        return parts_of(tree, self.most_parts) <= self.most_parts
+        return parts_of(tree, MOST_PARTS) <= MOST_PARTS
 
     def begin(self) -> None:
         """Start the time for planning."""
-        self._until = time.monotonic() + self._seconds
+        self._until = time.monotonic() + PLAN_SECONDS
 
     def check(self) -> None:
         """Raises Interrupted once the time is over or the client is gone."""

@@ -18,6 +18,8 @@ from trimtab.proxy.http.bounded_parser import bounded
 
 LOOK_SECONDS = 0.25
 """Seconds between two checks of a half-closed connection."""
+HEAD_SECONDS = 60.0
+"""How long a client may take over the head of a request."""
 IDLE_SECONDS = 75
 """Seconds that a connection may be silent before its first request, and between two."""
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -48,8 +50,8 @@ class Connections:
     """All connections of one server.  ``most``: when there are more, the one that has waited
     longest for a request is closed; without such a one the newest."""
 
-    def __init__(self, head_seconds: float, most: int | None = None) -> None:
-        self.head_seconds, self.most = head_seconds, most
+    def __init__(self, most: int) -> None:
+        self.most = most
         self._by_client: dict[tuple[str, int], ClientConnection] = {}
         self._open: set[ClientConnection] = set()
         self._waiting: dict[ClientConnection, None] = {}
@@ -99,7 +101,7 @@ class Connections:
         self._open.add(connection)
         self._by_client[connection.client] = connection
         self.waits(connection)
-        if self.most is not None and len(self._open) > self.most:
+        if len(self._open) > self.most:
             longest = next(iter(self._waiting))
             self.closed(longest)  # at once: more may come before its end is reported
             longest.transport.close()
@@ -123,7 +125,7 @@ class Connections:
 class ClientConnection(asyncio.Protocol):
     """One connection.
 
-    The head of a request must arrive within ``head_seconds`` of its first byte, else the answer is
+    The head of a request must arrive within HEAD_SECONDS of its first byte, else the answer is
     408.  A connection that sends nothing is closed without an answer, like an idle kept-alive one.
 
     A client that has sent its whole request may close its sending side before the answer
@@ -162,7 +164,7 @@ class ClientConnection(asyncio.Protocol):
         if self._request is None and not self._begun:
             self._stop_timer()
             self._begun = True
-            self._timer = self._loop.call_later(self._connections.head_seconds, self._late)
+            self._timer = self._loop.call_later(HEAD_SECONDS, self._late)
         if self._in_head:
             data = self._of_head(data)
         self._inner.data_received(data)

@@ -16,6 +16,8 @@ from urllib.request import getproxies, proxy_bypass
 from trimtab.errors import MissingExtra
 from trimtab.proxy.http.headers import Raw
 
+CONNECT_SECONDS = 20.0
+"""The longest wait for a connection."""
 STALE_SECONDS = 5.0
 """A kept-alive connection that breaks this soon, before any byte arrived, was closed while idle."""
 LOOK_SECONDS = 2.0
@@ -36,10 +38,9 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to connect, between two pieces of an answer (models think for minutes), and for how
-    long a provider that cannot be reached is tried again."""
+    """Seconds: between two pieces of an answer (models think for minutes), and for how long a
+    provider that cannot be reached is tried again."""
 
-    connect: float = 20.0
     read: float = 600.0
     reconnect: float = 0.0
 
@@ -141,7 +142,7 @@ class HttpClient:
         return aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=times.connect, sock_read=times.read
+                total=None, sock_connect=CONNECT_SECONDS, sock_read=times.read
             ),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
