@@ -19,7 +19,7 @@ PLACES = {
     "Refused": ("trimtab.retry.effects", "trimtab.retry.sends"),
     "LearnedLimits": ("trimtab.retry.learned_limits", "trimtab.sending.learned"),
     "Duplicates": ("trimtab.settings", "trimtab"),
-    "prunable": ("trimtab.session",),
+    "prunable": ("trimtab.sessions.session_turns", "trimtab.session"),
     "FailedInputs": ("trimtab.settings", "trimtab"),
 }
 """All that is used of the package beside what it exports, and where it may stand: a renamed one

@@ -11,13 +11,11 @@ from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
 from trimtab.formats.detect import FormatName
 from trimtab.formats.rules import Violation
-from trimtab.journal.journal import Journal
 from trimtab.planning.presets import PresetName
 from trimtab.reporting import log
 from trimtab.request import pipeline
 from trimtab.request.fitted import Fitted
-from trimtab.request.message_cache import MessageCache
-from trimtab.request.pipeline import FitResult
+from trimtab.request.received import TurnInputs
 from trimtab.sessions.turn import take_turn
 from trimtab.settings import (
     NO_WINDOW,
@@ -70,7 +68,7 @@ def fit(
         "window": window, "reserve": reserve, "model": model, "format": format, "preset": preset,
         "target": target, "recall": recall, "settings": settings,
     }  # fmt: skip
-    return take_turn(request, with_keywords(Settings(), keywords), MessageCache(), Journal())[1]
+    return take_turn(request, TurnInputs(with_keywords(Settings(), keywords)))[1]
 
 
 @naming_nearest
@@ -116,11 +114,10 @@ def repair(
         window=NO_WINDOW, reserve=0, format=format, model=model, open_tail=open_tail,
         counter=counter,
     )  # fmt: skip
-    prepared = pipeline.prepare(request, wanted, MessageCache(), Journal())
-    if prepared.repairs is None:
-        tokens = prepared.sizes.measure(prepared.transcript)
-        return Fitted(FitResult(prepared, prepared.body, tokens, tokens), {})
-    result = pipeline.only_repaired(prepared)
+    measured = pipeline.prepare(request, TurnInputs(wanted))
+    if measured.repaired.made is None:
+        return Fitted(pipeline.as_received(measured), {})
+    result = pipeline.only_repaired(measured)
     done = Fitted(result, result.originals)
     log.log_fit(result, done)
     return done

@@ -1,8 +1,8 @@
 """``Session`` fits the requests of a conversation turn by turn; an edit, once made, stays.
 
-A turn reads what other processes stored, plans, stores the new edits and returns the request.
-Without a store a session is one conversation and does no I/O; with a store it serves any number of
-conversations.  What is read and changed between turns is in ``sessions/edit_history.py``.
+What users call is here; how a turn is taken is in ``sessions/session_turns.py``, what is read and
+changed between turns in ``sessions/edit_history.py``.  Without a store a session is one
+conversation and does no I/O; with a store it serves any number of conversations.
 """
 
 from __future__ import annotations
@@ -13,35 +13,24 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from trimtab import config
-from trimtab.errors import StoreError, TrimtabError, expect, expect_text
-from trimtab.forking import Lock
+from trimtab.errors import TrimtabError, expect, expect_text
 from trimtab.formats.detect import FormatName
-from trimtab.formats.incremental_json import IncrementalParser
-from trimtab.journal.archive import Archived, of_transcript
-from trimtab.jsontext import paths
 from trimtab.planning.presets import PresetName
-from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
-from trimtab.pricing.observed_usage import Observed
 from trimtab.pricing.reported_usage import as_mapping
 from trimtab.request.fitted import Fitted, withdrawal_of
-from trimtab.request.pipeline import FitResult
-from trimtab.request.prepared_request import SessionFacts
-from trimtab.sessions.control import is_control, untouched
-from trimtab.sessions.conversation import Conversation, conversation_id
-from trimtab.sessions.edit_history import EditHistory
-from trimtab.sessions.response_chains import ResponseChains, unchained
+from trimtab.request.pipeline import run
+from trimtab.request.received import TurnInputs
+from trimtab.sessions.session_turns import PruneKeywords, SessionTurns
 from trimtab.sessions.streamed_steps import StreamedSteps
-from trimtab.sessions.turn import Turn, take_turn, with_summarizer
-from trimtab.settings import FitKeywords, Settings, check_names, naming_nearest, with_keywords
+from trimtab.sessions.turn import with_summarizer
+from trimtab.settings import FitKeywords, Settings, naming_nearest, with_keywords
 
 if TYPE_CHECKING:
-    from trimtab.request.prepared_request import PreparedRequest
     from trimtab.retry.learned_limits import LearnedLimits
-    from trimtab.sessions.conversation_store import ConversationStore
-    from trimtab.sessions.pruning import Prunable, Pruned
+    from trimtab.sessions.pruning import Pruned
     from trimtab.stores.base import Store
 
 
@@ -55,24 +44,7 @@ class SessionKeywords(FitKeywords, total=False):
     clock: Callable[[], float]
 
 
-class SentTo(NamedTuple):
-    """Where a request goes, as ``flow``'s key names it, and the rules that refusals of it named."""
-
-    destination: str = ""
-    refused: Sequence[str] = ()
-
-
-class PruneKeywords(FitKeywords, total=False):
-    """The keywords of ``prune`` and similar methods."""
-
-    conversation: str | None
-
-
-WARM_SECONDS = 240
-"""Every prompt cache lives longer than this after its last use."""
-
-
-class Session(EditHistory):
+class Session(SessionTurns):
     """Fits requests turn by turn; each edit is made once and then stays.
 
     Takes the keywords of ``fit``.  Without a store it is one conversation; ``journal`` continues
@@ -107,21 +79,13 @@ class Session(EditHistory):
         expect(callable(clock), "clock", clock, "a function that returns seconds")
         if conversation is not None:
             expect_text("conversation", conversation)
-        self._clock = clock
-        self._settings = with_summarizer(
-            with_keywords(
-                Settings(),
-                {"window": window, "reserve": reserve, "model": model, "format": format,
-                 "preset": preset, "target": target, "recall": recall, "settings": settings},
-            )
+        wanted = with_keywords(
+            Settings(),
+            {"window": window, "reserve": reserve, "model": model, "format": format,
+             "preset": preset, "target": target, "recall": recall, "settings": settings},
         )  # fmt: skip
-        super().__init__(store, tenant, journal)
-        self._observed, self._chains = Observed(), ResponseChains()
-        self._last_fitted: Fitted | None = None
+        super().__init__(with_summarizer(wanted), store, tenant, conversation, journal, clock)
         self._learned: LearnedLimits | None = None
-        self._parser = IncrementalParser()
-        self._lock = Lock()
-        self._conversation_name = conversation
 
     @classmethod
     def from_config(
@@ -162,110 +126,16 @@ class Session(EditHistory):
         """
         if conversation is not None:
             expect_text("conversation", conversation)
-        wanted = self._with(keywords)
-        fitted = self._fit_to(request, wanted, conversation, SentTo(destination or "", refused))
+        inputs = TurnInputs(
+            self._with(keywords), destination=destination or "", refused=tuple(refused)
+        )
+        fitted = self._fit_whole(request, inputs, conversation)
         if destination is not None or (self._learned is None and self._conversations is None):
             return fitted
         from trimtab.retry import by_hand
 
         again = partial(self._fit_again, fitted)
         return by_hand.with_known_limits(fitted, again, self.learned)
-
-    def _fit_to(
-        self, request: Any, wanted: Settings, conversation: str | None, sent_to: SentTo
-    ) -> Fitted:
-        fitted = self._fitted(request, wanted, conversation, sent_to)
-        given = fitted.given()
-        link = self._chains.link(given)
-        if link is None:
-            return fitted
-        fitted.held_tokens = link.tokens
-        fits = not fitted.capacity or link.tokens + fitted.tokens_after <= fitted.capacity
-        if fits and not link.detached:
-            return fitted
-        # the server's history does not fit: send all of it ourselves
-        whole: Any = unchained(given, link)
-        if not isinstance(request, (dict, list)):
-            whole = paths.dump(whole) if isinstance(request, str) else paths.dump(whole).encode()
-        fitted = self._fitted(whole, wanted, conversation, sent_to)
-        fitted.chained = given
-        return fitted
-
-    def _fitted(self, request: Any, wanted: Settings, name: str | None, sent_to: SentTo) -> Fitted:
-        if self._conversations is not None or isinstance(request, bytes):
-            request = self._parser.parse(request)
-        conversation = self._conversation_of(request, wanted, name)
-        in_control_arm = bool(wanted.control) and self._is_in_control_arm(
-            conversation, request, wanted
-        )
-        with conversation:
-            if in_control_arm and not conversation.journal.entries:
-                wanted = untouched(wanted)
-            minute = int(self._clock() // 60)
-            facts = SessionFacts(
-                calibrations=self._observed.calibrations,
-                idle_seconds=self._idle_seconds(conversation, minute),
-                destination=sent_to.destination,
-                refused=tuple(sent_to.refused),
-            )
-            turn, fitted = self._take_turn(conversation, request, wanted, facts)
-            if not turn.is_client_request:
-                conversation.stats.sent_minute = minute
-                self._count(conversation, turn.result, fitted)
-                self._fitted_last = fitted
-            if wanted.control:
-                outgrown = ", outgrown" if conversation.journal.entries else ""
-                fitted.arm = f"control{outgrown}" if in_control_arm else "treated"
-            self._observed.last = fitted.counted
-            self._last, self._last_fitted = conversation, fitted
-            fitted.conversation = conversation.id or name or self._conversation_name or ""
-            fitted.hint = name
-        return fitted
-
-    def _idle_seconds(self, conversation: Conversation, minute: int) -> float | None:
-        """Seconds since any process last sent a request of this conversation, by the minute; None
-        for its first.  The store is asked where this process would take the cache for lost."""
-        last = conversation.stats.sent_minute
-        if self._conversations is not None and 60 * (minute - last) > WARM_SECONDS:
-            last = max(last, self._conversations.sent_minute(conversation))
-        return 60.0 * max(0, minute - last) if last else None
-
-    def _conversation_of(self, request: Any, wanted: Settings, name: str | None) -> Conversation:
-        """The conversation of a request, by its name or its first messages."""
-        if self._conversations is None:
-            return self._last
-        id = conversation_id(request, wanted.format)
-        conversation = self._conversations.conversation(id, name or self._conversation_name)
-        self._read_calibrations(self._conversations)
-        return conversation
-
-    def _take_turn(
-        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
-    ) -> tuple[Turn, Fitted]:
-        """Fit a request as the next turn, and keep its new edits."""
-        if self._conversations is not None:
-            return self._conversations.turn(conversation, request, wanted, facts)
-        turn, fitted, conversation.journal = take_turn(
-            request, wanted, conversation.cache, conversation.journal, facts
-        )
-        return turn, fitted
-
-    def _count(self, conversation: Conversation, result: FitResult, fitted: Fitted) -> None:
-        """Add a turn to the conversation's statistics."""
-        conversation.stats.add(result, fitted)
-        if self._conversations is not None:
-            self._conversations.write_stats(conversation)
-
-    def _is_in_control_arm(
-        self, conversation: Conversation, request: Any, wanted: Settings
-    ) -> bool:
-        """Whether a conversation is in the control arm; its id, or first request, decides."""
-        if not conversation.control_key:
-            known = conversation.id or self._conversation_name
-            conversation.control_key = known or conversation_id(
-                self._parser.parse(request), wanted.format
-            )
-        return is_control(conversation.control_key, wanted.control)
 
     async def afit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
@@ -274,11 +144,6 @@ class Session(EditHistory):
         import asyncio
 
         return await asyncio.to_thread(self.fit, request, conversation=conversation, **keywords)
-
-    def _with(self, keywords: FitKeywords) -> Settings:
-        """The session's settings, overridden by the keywords of a call."""
-        check_names(keywords, FitKeywords.__annotations__.keys(), "fit")
-        return with_keywords(self._settings, keywords)
 
     def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
         """Learn from the usage in an answer how the provider counts this model's tokens.
@@ -353,19 +218,6 @@ class Session(EditHistory):
         again = partial(self._fit_again, fitted)
         return by_hand.next_attempt(error, fitted, again, self.learned, self.take_back)
 
-    def _fit_again(
-        self,
-        fitted: Fitted,
-        request: Any,
-        *,
-        destination: str = "",
-        refused: Sequence[str] = (),
-        **keywords: Unpack[FitKeywords],
-    ) -> Fitted:
-        """Fit the request of ``fitted`` again, with its settings and for its conversation."""
-        wanted = with_keywords(fitted.settings, keywords)
-        return self._fit_to(request, wanted, fitted.hint, SentTo(destination, refused))
-
     def take_back(self, fitted: Fitted) -> None:
         """Undo the new edits of ``fitted``, and forget the rules that it was repaired for: they
         were a guess, and the provider refused it as well."""
@@ -377,12 +229,6 @@ class Session(EditHistory):
             stored, last = self._conversations, self._last
             conversation = last if stored is None else stored.by_id(fitted.conversation)
             self._add(conversation, lambda journal: journal.add((), {}, keys))
-
-    def _read_calibrations(self, conversations: ConversationStore) -> None:
-        """Read the calibrations that other sessions stored."""
-        facts = conversations.new_facts(CALIBRATIONS)
-        with self._lock:
-            self._observed.take(facts.items())
 
     # --- results removed on request (pruning) ---
 
@@ -396,7 +242,7 @@ class Session(EditHistory):
         """
         from trimtab.sessions.pruning import prune
 
-        return self._take_out_results(request, keywords, lambda prepared: prune(prepared, names))
+        return self._take_out_results(request, keywords, lambda measured: prune(measured, names))
 
     def distill(
         self, request: Any, words: Mapping[str, str], **keywords: Unpack[PruneKeywords]
@@ -404,7 +250,7 @@ class Session(EditHistory):
         """Like ``prune``; ``words``: each result's name → the model's text in its place."""
         from trimtab.sessions.pruning import distill
 
-        return self._take_out_results(request, keywords, lambda prepared: distill(prepared, words))
+        return self._take_out_results(request, keywords, lambda measured: distill(measured, words))
 
     def compress(
         self, request: Any, first: str, last: str, words: str, **keywords: Unpack[PruneKeywords]
@@ -414,18 +260,17 @@ class Session(EditHistory):
         from trimtab.sessions.pruning import compress
 
         return self._take_out_results(
-            request, keywords, lambda prepared: compress(prepared, first, last, words)
+            request, keywords, lambda measured: compress(measured, first, last, words)
         )
 
     def preview(self, request: Any, **keywords: Unpack[PruneKeywords]) -> Fitted:
         """The request as a cut made now would leave it, due or not: ``report`` says what would be
         taken.  Nothing is kept of it, and the next ``fit`` does what it would have done.  Raises
         what ``fit`` raises."""
-        from trimtab.request.pipeline import run
-
-        conversation, prepared = self._prepared(request, keywords)
+        conversation, measured = self._measured(request, keywords)
         with conversation:
-            result = run(replace(prepared, facts=replace(prepared.facts, is_preview=True)))
+            inputs = replace(measured.inputs, is_preview=True)
+            result = run(replace(measured, inputs=inputs))
         return Fitted(result, result.originals)
 
     def sweep(
@@ -434,91 +279,10 @@ class Session(EditHistory):
         """Like ``prune`` for the newest ``most`` results; None: all since the last user message."""
         from trimtab.sessions.pruning import sweep
 
-        return self._take_out_results(request, keywords, lambda prepared: sweep(prepared, most))
-
-    def _take_out_results(
-        self,
-        request: Any,
-        keywords: PruneKeywords,
-        choose: Callable[[PreparedRequest], Pruned],
-    ) -> Pruned:
-        """Add the chosen edits to the journal.  Raises StoreError if they are not stored."""
-        conversation, prepared = self._prepared(request, keywords)
-        pruned = choose(prepared)
-        if pruned.edits:
-            with conversation:
-                if self._conversations is None:
-                    conversation.journal = conversation.journal.add(pruned.edits, pruned.originals)
-                elif problem := self._conversations.save(
-                    conversation, conversation.journal.add(pruned.edits, {}), pruned.originals
-                ):
-                    raise StoreError(problem)
-        return pruned
-
-    def _prepared(
-        self, request: Any, keywords: PruneKeywords
-    ) -> tuple[Conversation, PreparedRequest]:
-        """The conversation of a request, and the request as the next ``fit`` would read it."""
-        from trimtab.request.pipeline import prepare
-
-        if (name := keywords.pop("conversation", None)) is not None:
-            expect_text("conversation", name)
-        wanted, conversations, conversation = self._with(keywords), self._conversations, self._last
-        facts = SessionFacts(calibrations=self._observed.calibrations)
-        if conversations is not None:
-            request = self._parser.parse(request)
-            id = conversation_id(request, wanted.format)
-            conversation = conversations.conversation(id, name or self._conversation_name)
-            facts = replace(facts, handle_key=conversations.refresh(conversation))
-        with conversation:
-            return conversation, prepare(
-                request, wanted, conversation.cache, conversation.journal, facts
-            )
+        return self._take_out_results(request, keywords, lambda measured: sweep(measured, most))
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TrimtabError(
             "a Session has locks and a store and cannot be pickled or copied: in the other process "
             "make Session(journal=session.journal), or Session(store=…) with the same store"
         )
-
-
-# --- for our own entry points, not called by users ---
-
-
-def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) -> list[Prunable]:
-    """The results that ``Session.prune`` may remove, oldest first."""
-    from trimtab.sessions import pruning
-
-    return pruning.prunable(session._prepared(request, keywords)[1])
-
-
-def store_of(session: Session) -> ConversationStore | None:
-    """What a session keeps its conversations in; None without a store."""
-    return session._conversations
-
-
-def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
-    """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
-    conversations = session._conversations
-    facts = {} if conversations is None else conversations.facts(prefix)
-    return {name: json.loads(value) for name, value in facts.items()}
-
-
-class RequestOriginals:
-    """What the recall tool answers from, for one request: what the edits of its conversation take
-    out of it, whatever its session fits at the same time."""
-
-    def __init__(self, session: Session, request: Any, **keywords: Unpack[PruneKeywords]) -> None:
-        self._session, self._request, self._keywords = session, request, keywords
-
-    def recall(self, handle: str) -> str:
-        """See ``Originals``."""
-        return self._session.recall(handle)
-
-    @property
-    def archive(self) -> tuple[Archived, ...]:
-        """What is taken out of the request, newest first.  Raises TrimtabError."""
-        from trimtab.request.pipeline import taken_out
-
-        _, prepared = self._session._prepared(self._request, self._keywords.copy())
-        return of_transcript(prepared.transcript, prepared.active, taken_out(prepared))

@@ -120,7 +120,7 @@ def test_law_10_a_plan_that_comes_out_larger_than_it_counted_is_a_step_down_and_
     def counts_too_little(planner: Any) -> None:
         planner.state.tokens = -(10**9)
 
-    monkeypatch.setattr("trimtab.request.pipeline.make_room", counts_too_little)
+    monkeypatch.setattr("trimtab.request.planned.make_room", counts_too_little)
     fitted = assert_served(long_request(format), format)
     assert any("larger than was counted" in text for text in fitted.report.warnings)
     assert any(text == "fell back to: the smallest" for text in fitted.report.warnings)
@@ -208,7 +208,7 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
 def test_law_10_strict_mode_raises_what_went_wrong(
     format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.request.pipeline.make_room", fails)
+    monkeypatch.setattr("trimtab.request.planned.make_room", fails)
     request, window = long_request(format), 4_000
     with pytest.raises(Broken):
         trimtab.fit(

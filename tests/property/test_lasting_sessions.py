@@ -10,9 +10,9 @@ import pytest
 from soak.lasting import Lasting
 from soak.story import FORMATS
 
-from trimtab.planning import fold, refold
+from trimtab.planning import fold, fold_candidates
+from trimtab.planning.fold_candidates import ReopenedGroups
 from trimtab.planning.planner import Planner
-from trimtab.planning.refold import ReopenedGroups
 from trimtab.planning.runs import Run
 
 TURNS, SEED = 100, 3
@@ -25,7 +25,7 @@ def test_in_a_session_of_many_windows_every_turn_is_what_it_would_be_by_itself(
     seen, reopen = Counter[str](), fold.reopen
 
     def counted(planner: Planner) -> ReopenedGroups:
-        past = refold._newest(planner, refold.PAST)
+        past = fold_candidates._newest(planner, fold_candidates.PAST)
         stood = any(run.last < past for run in planner.state.runs)
         found = reopen(planner)
         seen.update(far=bool(found.far), due=found.past > 0, stood=stood and not found.past)

@@ -12,7 +12,7 @@ from tool_calls import conversation
 
 import trimtab
 from trimtab import formats
-from trimtab.planning.redundancy import CallHistory, FailedInputs, Redundancy
+from trimtab.planning.redundancy import FailedInputs, Redundancy
 from trimtab.reducers.base import BlockFacts
 from trimtab.transcript.model import Place
 from trimtab.transcript.tool_calls import CallReader, ToolCall
@@ -29,7 +29,7 @@ def redundancy_of(
     body = turns[0] if turns and isinstance(turns[0], dict) else conversation(format, *turns)
     found, _ = formats.find(body, format)
     transcript = formats.read(body, found)
-    return Redundancy(transcript, CallHistory(transcript, reader or CallReader()), **options)
+    return Redundancy(transcript, reader or CallReader(), **options)
 
 
 def of_results(found: Redundancy) -> list[BlockFacts]:

@@ -75,9 +75,9 @@ def test_the_outcome_says_what_became_of_the_request(monkeypatch: pytest.MonkeyP
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("made to fail")
 
-    monkeypatch.setattr("trimtab.request.pipeline.make_room", fails)
+    monkeypatch.setattr("trimtab.request.planned.make_room", fails)
     assert outcomes(body, window=9_000) == ["fallback"]
-    monkeypatch.setattr("trimtab.request.pipeline._applied", fails)
+    monkeypatch.setattr("trimtab.request.pipeline.apply", fails)
     assert outcomes(body, window=9_000) == ["original"]
 
 

@@ -17,7 +17,7 @@ from settings_words import as_keywords
 import trimtab
 from trimtab import ArticleRule, TrimtabError
 from trimtab.errors import InvalidSetting
-from trimtab.request import pipeline
+from trimtab.request import pipeline, planned
 from trimtab.setting_kinds import declared
 from trimtab.settings import Duplicates, FailedInputs
 
@@ -104,20 +104,20 @@ def _failing(*_: Any, **__: Any) -> Any:
 def test_where_every_plan_fails_the_smallest_form_is_sent_and_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pipeline, "make_room", _failing)
+    monkeypatch.setattr(planned, "make_room", _failing)
     fitted = trimtab.fit(TOO_LONG, window=WINDOW)
     assert fitted.report.tokens_after <= WINDOW
     assert trimtab.check(fitted.request) == ()
     assert "fell back to: the smallest" in fitted.report.warnings
 
 
-@pytest.mark.parametrize("planted", ["planner", "repaired"])
+@pytest.mark.parametrize("failing", ["planner", "repair"])
 def test_what_leaves_above_the_window_says_in_log_and_report_that_it_will_be_refused(
-    planted: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    failing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("make_room", "smallest_or_cannot_fit"):
-        monkeypatch.setattr(pipeline, name, _failing)
-    if planted == "repaired":
+        monkeypatch.setattr(planned, name, _failing)
+    if failing == "repair":
         monkeypatch.setattr(pipeline, "only_repaired", _failing)
     with caplog.at_level(logging.WARNING, logger="trimtab"):
         fitted = trimtab.fit(TOO_LONG, window=WINDOW)

@@ -7,41 +7,31 @@ as it fits, newest first; what was pasted is shortened.  The newest turns stay w
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.eligibility import OLD_WORDS
 from trimtab.planning.fold import (
-    candidate_for,
     choose,
     fold,
     put_back_rest,
     selector_of,
 )
+from trimtab.planning.fold_candidates import ReopenedGroups, candidate_for
 from trimtab.planning.line_selection import ASKED, CandidateLines, with_gaps
 from trimtab.planning.lines import asked_lines, only
+from trimtab.planning.old_turns import newest_words, stretches
 from trimtab.planning.planner import Planner
-from trimtab.planning.refold import ReopenedGroups
 from trimtab.planning.runs import Run, closing_of
-from trimtab.transcript.notes import has_note, is_drop_note, without_notes
+from trimtab.planning.user_cuts import cut_pastes
 from trimtab.transcript.user_text import pieces_of, spans_of
 
 PASSES, LEAST_TOKENS = 4, 24
 """Words are put back as far as they fit: at most so many times, each time so many tokens fewer."""
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
-
-
-@dataclass
-class Stretch:
-    """Turns that may be folded together: ``opening`` is their first message, ``ends`` are the
-    groups at which a turn ends."""
-
-    opening: int
-    ends: list[int] = field(default_factory=list)
 
 
 def cross(planner: Planner, first: int, anew: int) -> None:
@@ -72,9 +62,9 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
     before, stood = state.tokens, state.runs
     reopened = _reopen(planner, crossing=True)
     folded = list[Run]()
-    for stretch in _stretches(planner, protected=True):
+    for stretch in stretches(planner, protected=True):
         for index in reversed(range(len(stretch.ends))):
-            run = _run(planner, stretch, index)
+            run = stretch.run(planner, index)
             made = _bare(planner, run)
             if made is not None:
                 if state.fold_saving(run, made) > 0:
@@ -120,142 +110,6 @@ def _write_back(planner: Planner, run: Run) -> None:
             return
 
 
-def was_fitted_before(planner: Planner) -> bool:
-    """Whether a request that no session cut yet has our notes in its texts.
-
-    A step or an image can stand in the way of a fold.  Once it is gone, a second fit could fold
-    more than the first.  So such a request is folded again only where it does not fit.
-    """
-    return planner.is_first and any(
-        block.kind == "text" and has_note(block.text)
-        for message in planner.transcript.messages
-        if message.role != "system"
-        for block in message.blocks
-    )
-
-
-# --- which turns ---
-
-
-def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
-    """Neighbouring turns that are not folded yet and may be, oldest first."""
-    now: Stretch | None = None
-    last = -1
-    for number, group in _units(planner):
-        if not _free(planner, number, group, protected=protected):
-            if now is not None and now.ends:
-                yield now
-            now, last = None, -1
-            continue
-        if group < 0:
-            if now is not None and _is_drop_note(planner, number):
-                continue  # it stands for steps of this turn, and does not end it
-            if now is not None and last >= 0:
-                now.ends.append(last)
-            last = -1
-            if now is None and planner.transcript.messages[number].blocks:
-                now = Stretch(number)
-        elif planner.transcript.groups[group].places:
-            if now is None and _may_begin(planner, number):
-                now = Stretch(number)
-            if now is None:
-                continue
-            last = group
-            if planner.transcript.groups[group].partial:
-                now.ends.append(group)
-                last = -1
-    if now is not None and last >= 0:
-        now.ends.append(last)
-    if now is not None and now.ends:
-        yield now
-
-
-def _is_drop_note(planner: Planner, number: int) -> bool:
-    """Whether a message is no more than our note about steps that were dropped."""
-    blocks = planner.transcript.messages[number].blocks
-    return bool(blocks) and all(is_drop_note(block.text) for block in blocks)
-
-
-def _may_begin(planner: Planner, number: int) -> bool:
-    """Whether a fold may begin with this message of the model: the fold puts a user message before
-    it, which must not follow another user message or results, nor a system message that has to
-    precede the model."""
-    if number == 0:
-        return True
-    before = planner.transcript.messages[number - 1].role
-    placed = planner.transcript.format.places_system
-    return before == "assistant" or (before == "system" and not placed)
-
-
-def _units(planner: Planner) -> Iterator[tuple[int, int]]:
-    """What comes before the user's newest words: (message, −1) for a message outside groups,
-    (first message, group number) for a group."""
-    transcript, groups = planner.transcript, planner.transcript.groups
-    newest = _newest_words(planner)
-    number = 0
-    while number < newest:
-        group = transcript.table.of_message[number]
-        if group < 0:
-            yield number, -1
-            number += 1
-            continue
-        end = groups[group]
-        if end.last > newest or (end.last == newest and not end.partial):
-            return
-        yield number, group
-        number = max(end.last, number) + 1
-
-
-def _newest_words(planner: Planner) -> int:
-    """The message with the user's newest words."""
-    texts = planner.eligibility.user_texts
-    own = (place for place in reversed(texts) if without_notes(place.block.text))
-    newest = next(own, texts[-1] if texts else None)
-    return 0 if newest is None else newest.message
-
-
-def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool:
-    """Whether a message or a group may be folded."""
-    transcript, eligibility = planner.transcript, planner.eligibility
-    if group < 0:
-        if not _is_plain(planner, number):
-            return False
-        places = list(transcript.places_in(number))
-    else:
-        here = transcript.groups[group]
-        if group in planner.state.dropped or not here.closed:
-            return False
-        answered = transcript.messages[here.last].role != "assistant"
-        if here.has_calls and answered and group == len(transcript.groups) - 1:
-            return False  # the newest step: some providers want its thinking
-        own = transcript.messages[here.first : here.last + 1]
-        if any(message.compaction for message in own):
-            return False
-        inside = set(range(here.first, here.last + 1)).difference(here.numbers)
-        if not all(_is_plain(planner, number) for number in inside):
-            return False
-        places = [p for n in (*here.numbers, *inside) for p in transcript.places_in(n)]
-    if any(map(eligibility.pinned, places)):
-        return False
-    return protected or not any(map(eligibility.protected, places))
-
-
-def _is_plain(planner: Planner, number: int) -> bool:
-    """Whether a message is the user's, has no results and nothing that other messages may refer
-    to, and is not folded yet."""
-    message = planner.transcript.messages[number]
-    of_group = planner.transcript.table.of_message[number] >= 0
-    own = message.role == "user" and not message.results and not message.is_linked
-    return own and not of_group and not planner.state.is_crossed(number)
-
-
-def _run(planner: Planner, stretch: Stretch, end: int) -> Run:
-    """The run up to one of a stretch's ends."""
-    groups = planner.transcript.groups
-    first = bisect_left(groups, stretch.opening, key=lambda group: group.first)
-    return Run(first, stretch.ends[end], stretch.opening)
-
-
 def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
     """The fewest of the oldest turns that free enough; none if even all don't (with ``whatever``:
     all of them)."""
@@ -269,14 +123,14 @@ def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
     chosen: list[Run] = []
     freed = held = 0
     said: set[str] = set()
-    for stretch in _stretches(planner, protected=False):
+    for stretch in stretches(planner, protected=False):
         begin = at = stretch.opening
         run: Run | None = None
         for index, end in enumerate(stretch.ends):
             last = transcript.groups[end].last + 1
             if last > limit:
                 break
-            run = _run(planner, stretch, index)
+            run = stretch.run(planner, index)
             held += _written_tokens(planner, range(at, last), said)
             at = last
             size = freed + before[last] - before[begin]
@@ -320,7 +174,7 @@ def _written(text: str) -> Iterator[str]:
 def _reopen(planner: Planner, *, crossing: bool) -> list[DroppedRange]:
     """Take back the runs before the user's newest words; ``crossing``: also those that cross the
     user's."""
-    newest, groups = _newest_words(planner), planner.transcript.groups
+    newest, groups = newest_words(planner), planner.transcript.groups
     reopened = [
         run
         for run in planner.state.runs
@@ -366,7 +220,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     frames = sum(candidate.frame for candidate in candidates)
     need = sum(planner.usage.counter(_forced(source)) for source in asked)
     # What was pasted gives way before what was written, in the newest text too.
-    planner.cut_pastes(goal + size - frames - need, newest=True)
+    cut_pastes(planner, goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
     limit = _limit(planner, chosen)
     most = room + limit - goal

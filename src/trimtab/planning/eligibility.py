@@ -10,13 +10,13 @@ from trimtab.formats import rules
 from trimtab.lazy import cached_property
 from trimtab.planning.lines import Key, Lines, lines_of
 from trimtab.planning.offers import OfferCache
+from trimtab.planning.query_context import QueryContext
+from trimtab.planning.redundancy import Redundancy
 from trimtab.reducers import Config, Reducer
-from trimtab.reducers.asked import NOBODY, Asked
-from trimtab.reducers.base import NO_FACTS, BlockFacts
+from trimtab.reducers.base import NO_FACTS
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
-from trimtab.transcript.tool_calls import ToolCall
 from trimtab.transcript.transcript import Transcript
 
 RAW_SHARE = 0.06
@@ -72,16 +72,13 @@ class PlanInputs:
     """The inputs of a plan: reducers and settings, and what must stay whole."""
 
     config: Config
+    context: QueryContext
+    """What is asked for by name, and what reducers may know of a block's surroundings."""
+    redundancy: Redundancy
     reducers: Sequence[Reducer]
     pinned: frozenset[str] = frozenset()
     protected: frozenset[Key] = frozenset()
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
-    facts: Callable[[Place], BlockFacts] = lambda place: NO_FACTS
-    """Facts about a block from the rest of the transcript."""
-    asked: Callable[[str], Asked] = lambda own: NOBODY
-    """What is asked for by name, in these arguments of a call too."""
-    calls: Callable[[int], Sequence[ToolCall]] = lambda group: ()
-    """The calls of a group, by its number."""
     held_by_user: frozenset[Key] = frozenset()
     """Blocks in ``protected`` by the user's wish, not by a preset: even dead weight stays there."""
     open_tail: bool = False
@@ -96,14 +93,12 @@ class PlanInputs:
     turn may be."""
     handle_key: bytes = b""
     failures: list[str] = field(default_factory=list)
-    about: Callable[[Place], Config] | None = None
-    """The reducers' configuration for one block, with its context."""
     offered: OfferCache = field(default_factory=OfferCache)
     """Offers already computed for this transcript."""
 
     def config_for(self, place: Place) -> Config:
         """The configuration for reducers on this block."""
-        config, facts = self.config if self.about is None else self.about(place), self.facts(place)
+        config, facts = self.context.about(place), self.redundancy.facts(place)
         return config if facts == NO_FACTS else replace(config, facts=facts)
 
 

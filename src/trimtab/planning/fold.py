@@ -20,24 +20,28 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from itertools import islice, starmap
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from trimtab.formats import rules
-from trimtab.planning.dropped_ranges import DroppedRange, Fold
-from trimtab.planning.edits import follows_placed_system, leaves_words
+from trimtab.planning.dropped_ranges import DroppedRange
+from trimtab.planning.fold_candidates import (
+    FAR_SHARE,
+    FRAME_TOKENS,
+    Candidate,
+    ReopenedGroups,
+    candidate_for,
+    foldable_runs,
+    reopen,
+    source_of,
+)
 from trimtab.planning.line_selection import (
     CandidateLines,
     LineSelector,
     verbatim,
-    written,
 )
-from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weights, only
+from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weights
 from trimtab.planning.planner import FOLD_LOSS, LEAST_GAIN, Planner
-from trimtab.planning.record import Entry, StepRecord, add_sources, edits_of, listed_first
-from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
-from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
+from trimtab.planning.record import Entry, listed_first
 from trimtab.reducers import Offer
 from trimtab.reducers.asked import Asked, places
 from trimtab.reducers.base import smaller
@@ -58,8 +62,6 @@ FILLED = 0.9
 would bring forward (measured)."""
 HEAD_SHARE = 0.15
 """The most of the room that lines which only name a step may take."""
-FRAME_TOKENS = 30
-"""Tokens of a marker."""
 HEADER_CHARS, CHARS_PER_TOKEN = 200, 6
 """Of a note: its first line and the names of calls; at most so many characters a token of lines."""
 
@@ -67,7 +69,7 @@ HEADER_CHARS, CHARS_PER_TOKEN = 200, 6
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
     state, old = planner.state, ReopenedGroups()
-    fresh = _foldable(planner)
+    fresh = [candidate_for(planner, run) for run in foldable_runs(planner)]
     prose = _prose(planner, fresh)
     if not fresh and not prose:
         return
@@ -75,13 +77,13 @@ def fold(planner: Planner, goal: int) -> None:
     stood = state.runs
     if stood and room < FAIR_SHARE * size:
         old = reopen(planner)
-        fresh = [candidate_for(planner, run) for run in old.parted(_spans(planner))]
+        fresh = [candidate_for(planner, run) for run in old.parted(foldable_runs(planner))]
         prose = _prose(planner, fresh, again=True)
         room, size = _room(planner, goal, fresh, prose)
     for candidate in fresh:
         candidate.read(planner, old)
     read = planner.inputs.lines
-    said = [_source(planner, place.block, read(place.block), place) for place in prose]
+    said = [source_of(planner, place.block, read(place.block), place) for place in prose]
     selector = selector_of(planner, fresh, said)
     if old.past:
         selector.far = FAR_SHARE * room
@@ -149,7 +151,7 @@ def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
         source.worth.update(dict.fromkeys(islice(changed, EDIT_LINES), EDIT))
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
-    asked = seldom.of(planner.inputs.asked(_arguments(planner, source)))
+    asked = seldom.of(planner.inputs.context.asked(_arguments(planner, source)))
     hits: list[int] | None = None
     if source.kind == "text" or source.is_file:
         hits = sorted(places(lines.text, asked))
@@ -263,128 +265,6 @@ def _unfold_newest(planner: Planner, candidate: Candidate, goal: int) -> None:
     planner.folded[run.first] = candidate
 
 
-@dataclass(eq=False)
-class Candidate:
-    """A run that may be folded: the fold with the call that would stay, and which speakers can be
-    quoted in it.  ``read`` fills in what may be shown."""
-
-    run: Run
-    fold: Fold
-    quotes_tools: bool
-    quotes_model: bool
-    droppable: bool
-    """Whether a marker alone may replace it."""
-    frame: int
-    """Tokens of the fold without any line."""
-    entries: Sequence[Entry] = ()
-    words: Sequence[CandidateLines] = ()
-    """The model's and the user's texts."""
-
-    @property
-    def sources(self) -> list[CandidateLines]:
-        """Everything that lines are chosen from."""
-        return [*(source for entry in self.entries for source in entry.sources), *self.words]
-
-    @property
-    def made(self) -> Fold:
-        """The fold with the lines that are chosen now."""
-        texts = written(self.words)
-        lines = StepRecord(self.entries).text()
-        return replace(self.fold, lines=lines, words=texts.words, asked=texts.asked)
-
-    def read(self, planner: Planner, old: ReopenedGroups) -> None:
-        """Read the lines of the run; of groups in ``old`` only those that their notes kept."""
-        self.entries = list(_entries(planner, self)) if self.quotes_tools else ()
-        readable = set(old.read(self.run))
-
-        def make(entry: Entry, kind: str, block: Block, lines: Lines) -> CandidateLines:
-            left = old.left.get(entry.group)
-            source = _source(planner, block, lines if left is None else _of(left, lines))
-            source.kind, source.head, source.group = kind, entry, entry.group
-            source.tool, source.far = entry.call.tool, entry.group < old.past
-            source.is_file = entry.call.arguments.action == "read"
-            return source
-
-        def blocks(entry: Entry) -> tuple[Block | None, Sequence[Block]]:
-            return _blocks(planner, self, entry)
-
-        add_sources(
-            self.entries, blocks, make, planner.inputs.lines, lambda one: one.group in readable
-        )
-        self.words = list(_words(planner, self, old)) if self.quotes_model else ()
-
-    def until(self, planner: Planner, last: int) -> Candidate:
-        """The same with the groups up to ``last`` alone, and the lines chosen of them."""
-        shorter = candidate_for(planner, self.run._replace(last=last))
-        if shorter.quotes_tools:
-            steps = last - self.run.first + 1
-            shorter.entries = [one.within(steps) for one in self.entries if one.group <= last]
-        if shorter.quotes_model:
-            shorter.words = [source for source in self.words if source.group <= last]
-        return shorter
-
-    def tokens_by_group(self, planner: Planner) -> dict[int, int]:
-        """Group → about the tokens of what is shown of it."""
-        count, tokens = planner.usage.counter, dict[int, int]()
-        for entry in self.entries:
-            if entry.is_shown:
-                own = count("\n".join(entry.rows()))
-                tokens[entry.group] = tokens.get(entry.group, 0) + own
-        for source in self.words:
-            own = count("\n".join(verbatim(source)))
-            tokens[source.group] = tokens.get(source.group, 0) + own
-        return tokens
-
-
-def candidate_for(planner: Planner, run: Run) -> Candidate:
-    """The candidate for folding ``run``, before its lines are chosen."""
-    transcript, state = planner.transcript, planner.state
-    groups = transcript.groups[run.first : run.last + 1]
-    anchor, arguments = best_anchor(planner, run)
-    made = Fold(anchor, arguments=arguments)
-    closing = closing_of(transcript, run, anchor is not None)
-    beside = anchor is not None and rules.takes_words_beside_calls(transcript)
-    speaks = closing is not None or beside
-    stands = anchor is not None or closing is not None or run.opening is not None
-    frame = state.folded(run, made).tokens if stands else FRAME_TOKENS
-    droppable = all(group.has_calls for group in groups)
-    return Candidate(run, made, anchor is not None, speaks, droppable, frame)
-
-
-ANCHOR_TOKENS, TINY_TOKENS = 80, 24
-"""A call above TINY_TOKENS is kept only if there is no smaller one; a call above ANCHOR_TOKENS is
-shown with shorter arguments."""
-
-
-def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
-    """(the smallest call of a run that may stay, of tiny ones the oldest; its shortened arguments,
-    or "")."""
-    transcript, usage = planner.transcript, planner.usage
-    best, least = None, 0
-    groups = transcript.groups[run.first : run.last + 1]
-    begin = groups[0].first
-    early = run.opening is None and follows_placed_system(transcript, begin)
-    for group in groups:
-        if early and leaves_words(transcript, begin, group.first):
-            break  # the user's words would meet a system message that has to precede the model
-        anchor = anchor_in(transcript, group)
-        if anchor is None:
-            continue
-        number = anchor.call.message
-        beside = (transcript.at(number, index) for index in kept_beside(transcript, anchor))
-        tokens = usage.block(transcript, anchor.call)
-        tokens += sum(usage.block(transcript, place) for place in beside)
-        thoughts = kept_thoughts(transcript, anchor)
-        tokens += sum(usage.message(transcript.messages[n]) for n in thoughts)
-        if best is None or tokens < least:
-            best, least = anchor, tokens
-        if tokens <= TINY_TOKENS:
-            break
-    if best is None or least <= ANCHOR_TOKENS or best.call.block.payload_bytes:
-        return best, ""  # a signature is over the arguments
-    return best, planner.shortest_arguments(best.call, run)
-
-
 def choose(
     planner: Planner,
     selector: LineSelector,
@@ -419,59 +299,6 @@ def _used(planner: Planner, candidates: Sequence[Candidate], more: Sequence[Cand
         made = candidate.made
         used += sum(count(text) for text in (made.lines, made.words, made.asked) if text)
     return used + sum(count("\n".join(verbatim(source))) for source in more)
-
-
-def _entries(planner: Planner, candidate: Candidate) -> Iterator[Entry]:
-    """An entry for each call of a run."""
-    transcript, first = planner.transcript, candidate.run.first
-    for number in range(first, candidate.run.last + 1):
-        for call in planner.inputs.calls(number):
-            block = transcript.at(*call.inputs[0]).block
-            header = planner.inputs.lines(block).header
-            yield Entry(number - first + 1, number, call, header, edits_of(call, block))
-
-
-def _blocks(
-    planner: Planner, candidate: Candidate, entry: Entry
-) -> tuple[Block | None, Sequence[Block]]:
-    """(the call's block, if it is not sent anyway; the blocks of its results that are not repeated
-    or superseded later)."""
-    transcript, anchor = planner.transcript, candidate.fold.anchor
-    call = transcript.at(*entry.call.inputs[0])
-    stays = anchor is not None and call == anchor.call and not candidate.fold.arguments
-    places = [transcript.at(*key) for key in entry.call.outputs]
-    results = [
-        place.block
-        for place in places
-        if place.block.kind == "result" and place.block.text and not _stale(planner, place)
-    ]
-    return None if stays else call.block, results
-
-
-def _words(planner: Planner, candidate: Candidate, old: ReopenedGroups) -> Iterator[CandidateLines]:
-    """The model's texts in a run."""
-    for number in old.read(candidate.run):
-        left = old.left.get(number)
-        for place in planner.transcript.groups[number].places:
-            if place.block.kind == "text" and place.block.text:
-                lines = planner.inputs.lines(place.block)
-                lines = lines if left is None else _of(left, lines)
-                source = _source(planner, place.block, lines, place)
-                source.group, source.far = number, number < old.past
-                yield source
-
-
-def _of(left: Set[str], lines: Lines) -> Lines:
-    """The lines that a note kept; a row of it may be several pieces of a long line."""
-    long = [row for row in left if len(row) > PIECE_CHARS]
-    kept = [
-        n
-        for n, line in enumerate(lines)
-        if line in left
-        or (n in lines.joined and any(line in row for row in long))
-        or (n + 1 in lines.joined and any(line in row for row in long))
-    ]
-    return only(lines, kept)
 
 
 def _room(
@@ -525,50 +352,6 @@ def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     gain = state.cost(place) - state.price(place, offer)
     if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.usage.counter):
         planner.show(place, offer)
-
-
-def _foldable(planner: Planner) -> list[Candidate]:
-    """The candidates among groups that are not folded yet."""
-    return [candidate_for(planner, run) for run in _spans(planner)]
-
-
-def _spans(planner: Planner) -> list[Run]:
-    """The runs of foldable groups, each with the model's words right behind it if these have no
-    other place."""
-    groups, eligibility, runs = planner.transcript.groups, planner.eligibility, list[Run]()
-    number, end = 0, bisect_left(groups, eligibility.raw_from, key=lambda group: group.last)
-    for run in planner.state.runs:
-        runs += starmap(Run, eligibility.spans(number, min(run.first, end)))
-        number = run.last + 1
-    runs += starmap(Run, eligibility.spans(number, end))
-    if rules.takes_words_beside_calls(planner.transcript):
-        return runs
-    return [_with_closing(planner, run, end) for run in runs]
-
-
-def _with_closing(planner: Planner, run: Run, end: int) -> Run:
-    """The run and the model's words right behind it."""
-    number, groups = run.last + 1, planner.transcript.groups
-    if number >= min(end, len(groups) - 1) or number in planner.state.dropped:
-        return run
-    words = groups[number]
-    free = not any(map(planner.eligibility.pinned, words.places)) and not words.has_calls
-    ends = words.closed and planner.transcript.adjoin(groups[run.last], words)
-    return run._replace(last=number) if free and ends else run
-
-
-def _stale(planner: Planner, place: Place) -> bool:
-    """Whether a block was repeated or superseded later."""
-    facts = planner.inputs.facts(place)
-    return facts.duplicate in ("call", "text") or bool(facts.superseded and not facts.lacks)
-
-
-def _source(
-    planner: Planner, block: Block, lines: Lines, place: Place | None = None
-) -> CandidateLines:
-    tokens = planner.usage.counter(block.text)
-    rate = tokens / max(lines.chars or len(block.text), 1)
-    return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), place=place)
 
 
 def standing_identifiers(

@@ -6,14 +6,17 @@ cut if it is too large, and last, old turns are folded together with the user's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from trimtab.planning.crossing import cross, cross_all, was_fitted_before
-from trimtab.planning.dead_weight import remove_dead_weight
+from trimtab.planning.crossing import cross, cross_all
 from trimtab.planning.fold import SMALL, fold
 from trimtab.planning.planner import Planner
 from trimtab.planning.presets import STALE
+from trimtab.planning.user_cuts import cut_pastes, cut_users
+from trimtab.reducers.base import NO_FACTS
+from trimtab.transcript.model import Place
+from trimtab.transcript.notes import has_note
 
 
 def make_room(planner: Planner) -> None:
@@ -43,7 +46,7 @@ def make_room(planner: Planner) -> None:
         if state.tokens > enough:
             _attempt(planner, "cut of pastes", partial(_cut_pastes, planner, goal))
         crosses = state.tokens > enough and planner.inputs.drops
-        if crosses and (came_over or not was_fitted_before(planner)):
+        if crosses and (came_over or not _was_fitted_before(planner)):
             room = max(0, bounds.trigger - eligibility.least_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(cross, planner, first, anew))
@@ -56,6 +59,20 @@ def make_room(planner: Planner) -> None:
         remove_dead_weight(planner, lambda: not planner.over())
         force_fit(planner, lambda: not planner.over())
         planner.revert(goal)
+
+
+def _was_fitted_before(planner: Planner) -> bool:
+    """Whether a request that no session cut yet has our notes in its texts.
+
+    A step or an image can stand in the way of a fold.  Once it is gone, a second fit could fold
+    more than the first.  So such a request is folded again only where it does not fit.
+    """
+    return planner.is_first and any(
+        block.kind == "text" and has_note(block.text)
+        for message in planner.transcript.messages
+        if message.role != "system"
+        for block in message.blocks
+    )
 
 
 OVERSHOOT = 0.25
@@ -71,7 +88,7 @@ beginning, so it should seldom be needed."""
 
 def _cut_pastes(planner: Planner, goal: int) -> None:
     """Shorten what the user pasted; in the newest text only where the request does not fit."""
-    planner.cut_pastes(goal, newest=planner.over())
+    cut_pastes(planner, goal, newest=planner.over())
 
 
 def _enough(planner: Planner, goal: int) -> int:
@@ -112,10 +129,29 @@ def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:
     planner.reduce(planner.reducible(0, end, prose=True, protected=True), enough)
     planner.drop_until(enough, end, protected=True)
     if not enough():
-        planner.cut_pastes(planner.bounds.capacity, newest=True)
+        cut_pastes(planner, planner.bounds.capacity, newest=True)
     if planner.inputs.drops and not enough():
         cross_all(planner, constraints=True)
-    planner.cut_users(enough, bare=False)
+    cut_users(planner, enough, bare=False)
     if planner.inputs.drops and not enough():
         cross_all(planner, constraints=False)
-    planner.cut_users(enough, bare=True)
+    cut_users(planner, enough, bare=True)
+
+
+# --- dead weight: what came again, what is out of date, the inputs of failed calls ---
+
+
+def dead_places(planner: Planner) -> Iterator[Place]:
+    """The blocks that may be dead weight, of any age, including those that a preset keeps whole."""
+    facts = planner.inputs.redundancy.facts
+    for place in planner.reducible(
+        0, len(planner.transcript.messages), prose=False, protected=True
+    ):
+        if facts(place) != NO_FACTS and not planner.eligibility.protected_by_user(place):
+            yield place
+
+
+def remove_dead_weight(planner: Planner, enough: Callable[[], bool]) -> None:
+    """Reduce dead weight, the least loss first, until ``enough``."""
+    if not enough():
+        planner.reduce(dead_places(planner), enough, most_loss=STALE, which="dead")

@@ -34,12 +34,9 @@ from trimtab.reducers import (  # fmt: skip
     Reducer,
     cut_to,
     digest_to,
-    has_paste,
     records_to,
     text_levels,
-    user_cut,
     with_handle,
-    written_tokens,
 )
 from trimtab.reducers import levels as levels_of
 from trimtab.transcript.model import Block, Edit, Place
@@ -52,9 +49,6 @@ LEAST_GAIN = 16
 """The least tokens that an edit must save."""
 FILL_TOKENS = 128
 """The least free tokens for which an excerpt is lengthened."""
-USER_TOKENS, SHORTEST = 60, 1
-"""Tokens that the last step but one leaves of what a user wrote; if that is not enough, SHORTEST:
-only its first and last 100 chars."""
 
 Steps = Iterator[tuple[float, Offer, int]]
 """(value lost per token saved, offer, tokens) of each level of one block."""
@@ -109,9 +103,9 @@ class Planner:
 
     def over(self) -> bool:
         """Whether tokens or bytes are above the provider's limits."""
-        return self.state.tokens > self.bounds.capacity or self._bytes_over()
+        return self.state.tokens > self.bounds.capacity or self.bytes_over()
 
-    def _bytes_over(self) -> bool:
+    def bytes_over(self) -> bool:
         limit = self.bounds.body_bytes
         return limit is not None and self.body_bytes - self.state.bytes_saved > limit
 
@@ -138,9 +132,9 @@ class Planner:
                 continue
             after = state.shown[key]
             then = before.tokens if before else self.state.whole(place)
-            if 0 < then - after.tokens <= goal - state.tokens and not self._bytes_over():
+            if 0 < then - after.tokens <= goal - state.tokens and not self.bytes_over():
                 state.restore(place, before)
-                if self._bytes_over():
+                if self.bytes_over():
                     state.show(place, after.offer, after.tokens, after.edit)
         self._moves = []
 
@@ -151,7 +145,7 @@ class Planner:
             first.setdefault((place.message, place.index), (place, before))
         for key, (place, before) in reversed(first.items()):
             slack = goal - state.tokens
-            if slack < FILL_TOKENS or self._bytes_over():
+            if slack < FILL_TOKENS or self.bytes_over():
                 break
             shown = state.shown.get(key)
             if shown is None or shown.edit is not None or state.is_dropped(place):
@@ -336,83 +330,6 @@ class Planner:
                 self._drop(run.first, run.last)
             else:
                 self.state.put_back(run)
-
-    def cut_pastes(self, goal: int, *, newest: bool) -> None:
-        """Shorten what the user pasted, the oldest first, until ``goal`` is reached; what the user
-        wrote stays.  ``newest``: also in the newest text."""
-        texts = self.eligibility.user_texts
-        for place in texts if newest else texts[:-1]:
-            over = self.state.tokens - goal
-            if over <= 0:
-                return
-            text, config = place.block.text, self.inputs.config
-            if has_paste(text) and not self.state.is_crossed(place.message):
-                least = written_tokens(text, config)
-                self.cut_user(place, max(self.state.cost(place) - over, least))
-
-    def cut_users(self, enough: Callable[[], bool], *, bare: bool) -> None:
-        """Cut the user's own texts until ``enough``: what was pasted in any of them, then what was
-        written, longest first; ``bare``: to their two ends."""
-        if not bare and not enough():
-            self.cut_pastes(0 if self._bytes_over() else self.bounds.capacity, newest=True)
-        texts = sorted(self.eligibility.user_texts, key=lambda p: (-len(p.block.text), p.message))
-        least = SHORTEST if bare else USER_TOKENS
-        for place in texts:
-            if enough():
-                return
-            over = self.state.tokens - self.bounds.capacity
-            room = least if self._bytes_over() else self.state.cost(place) - over
-            for tokens in dict.fromkeys((max(room, least), least)):
-                self.cut_user(place, tokens)
-                if enough():
-                    return
-
-    def cut_user(self, place: Place, tokens: int) -> None:
-        """Cut one text of the user to ``tokens``, if that helps and is allowed."""
-        state, eligibility = self.state, self.eligibility
-        if (
-            eligibility.pinned(place)
-            or state.is_dropped(place)
-            or place.message >= eligibility.open_from
-        ):
-            return
-        text = user_cut(place.block.text, self.inputs.config, tokens)
-        if text is None:
-            return
-        text = with_handle(text, place.block.text, self.handle(place))
-        offer = Offer(
-            "replace",
-            text,
-            0.9,
-            "user-text",
-            "shortened to fit: what was pasted before what was written",
-        )
-        if state.price(place, offer) < state.cost(place):
-            self.show(place, offer)
-
-    def unbind(self, first: tuple[int, int]) -> None:
-        """Remove the reasoning after position ``first``: it is bound to the content that was there.
-
-        In the latest model turn all reasoning is removed, as it must not be removed in part.
-        """
-        why = "this model binds it to what stood before it, which an edit changed"
-        thoughts = [
-            Place(number, index, block)
-            for number, message in enumerate(self.transcript.messages)
-            if message.role == "assistant"
-            for index, block in enumerate(message.blocks)
-            if block.kind == "reasoning"
-        ]
-        groups = self.transcript.groups
-        latest = groups[-1].first if groups else 0
-        if any(p.message >= latest and (p.message, p.index) > first for p in thoughts):
-            first = min(first, (latest, -1))
-        for place in thoughts:
-            key = (place.message, place.index)
-            shown = self.state.shown.get(key)
-            removed = shown is not None and shown.offer.op == "remove"
-            if key > first and not removed and not self.state.is_dropped(place):
-                self.show(place, Offer("remove", "", 0.3, "bound-reasoning", why), 0)
 
     # --- the result ---
 

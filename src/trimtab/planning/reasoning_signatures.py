@@ -13,7 +13,8 @@ from trimtab.jsontext.paths import Path
 from trimtab.planning.edits import note_host
 from trimtab.planning.operations import Applied, operations
 from trimtab.planning.planner import Planner
-from trimtab.transcript.model import Edit, Facts
+from trimtab.reducers import Offer
+from trimtab.transcript.model import Edit, Facts, Place
 from trimtab.transcript.transcript import Transcript
 
 Thinking = Literal["drop", "drop_block"]
@@ -32,7 +33,32 @@ def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None
     if format.binds_reasoning(facts) and not _asks(facts, thinking):
         spots = _positions(plan, repairs)
         if spots:
-            plan.unbind(min(spots))
+            _remove_thoughts(plan, min(spots))
+
+
+def _remove_thoughts(planner: Planner, first: tuple[int, int]) -> None:
+    """Remove the reasoning after position ``first``: it is bound to the content that was there.
+
+    In the latest model turn all reasoning is removed, as it must not be removed in part.
+    """
+    why = "this model binds it to what stood before it, which an edit changed"
+    thoughts = [
+        Place(number, index, block)
+        for number, message in enumerate(planner.transcript.messages)
+        if message.role == "assistant"
+        for index, block in enumerate(message.blocks)
+        if block.kind == "reasoning"
+    ]
+    groups = planner.transcript.groups
+    latest = groups[-1].first if groups else 0
+    if any(p.message >= latest and (p.message, p.index) > first for p in thoughts):
+        first = min(first, (latest, -1))
+    for place in thoughts:
+        key = (place.message, place.index)
+        shown = planner.state.shown.get(key)
+        removed = shown is not None and shown.offer.op == "remove"
+        if key > first and not removed and not planner.state.is_dropped(place):
+            planner.show(place, Offer("remove", "", 0.3, "bound-reasoning", why), 0)
 
 
 def _asks(facts: Facts, thinking: Thinking) -> bool:

@@ -7,15 +7,28 @@ removed from the newest back to the point where the gain over the expected reque
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from trimtab.planning.dead_weight import DeadBlock, SentTokens, dead_blocks
-from trimtab.planning.planner import Planner
-from trimtab.pricing.economics import EditBatch, extra_cost, requests_left
+from trimtab.planning.make_room import dead_places
+from trimtab.planning.planner import LEAST_GAIN, Planner
+from trimtab.planning.presets import STALE
+from trimtab.pricing.economics import EditBatch, SentTokens, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
+from trimtab.reducers import Offer
+from trimtab.transcript.model import Place
 
 SURE_SHARE = 0.5
 """This share of the expected requests must pay for a lost cache.  With all of them, sessions that
 end sooner than expected cost more than sending everything (1.006 in one of ten sources)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadBlock:
+    """One block of dead weight: the offer to show instead, and the tokens that it saves."""
+
+    place: Place
+    offer: Offer
+    saved: int
 
 
 def worth_pruning(
@@ -25,7 +38,7 @@ def worth_pruning(
 
     ``cold``: the cache has expired, so removing all of it pays.
     """
-    every = [dead for dead in dead_blocks(planner) if dead.place.message >= _first(planner)]
+    every = [dead for dead in _dead_blocks(planner) if dead.place.message >= _first(planner)]
     if sum(dead.saved for dead in every) < max(1, least):
         return ()
     tokens, sent = planner.state.tokens, SentTokens(planner)
@@ -39,6 +52,20 @@ def worth_pruning(
         if saved >= least and worth > gain:
             best, gain = number, worth
     return every[best:]
+
+
+def _dead_blocks(planner: Planner) -> list[DeadBlock]:
+    """The dead weight not reduced yet, oldest first, each with the offer of least loss."""
+    dead = []
+    for place in dead_places(planner):
+        if planner.state.is_dropped(place) or planner.state.cost(place) <= LEAST_GAIN:
+            continue
+        offer = next(planner.offers(place, "dead"), None)
+        if offer is not None and offer.loss <= STALE:
+            saved = planner.state.cost(place) - planner.state.price(place, offer)
+            if saved >= LEAST_GAIN:
+                dead.append(DeadBlock(place, offer, saved))
+    return dead
 
 
 def _first(planner: Planner) -> int:

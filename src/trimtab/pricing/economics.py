@@ -12,15 +12,15 @@ the next turn adds.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from math import inf
 from typing import Any
 
-from trimtab.planning.dead_weight import SentTokens
 from trimtab.planning.eligibility import Bounds
 from trimtab.planning.planner import Planner
 from trimtab.pricing import models
-from trimtab.pricing.forecast import growth
 from trimtab.pricing.prices import TABLES, Prices, named, of_model
 from trimtab.transcript.model import Edit
 from trimtab.transcript.token_sizes import TokenSizes
@@ -187,6 +187,26 @@ def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, save
     return saved > max(least, LEAST_SAVED)
 
 
+class SentTokens:
+    """The tokens before each message in the request that a plan would send."""
+
+    def __init__(self, planner: Planner) -> None:
+        transcript, usage, state = planner.transcript, planner.usage, planner.state
+        sizes = []
+        for number, message in enumerate(transcript.messages):
+            places = [p for p in transcript.places_in(number) if not state.is_dropped(p)]
+            sizes.append(sum(map(state.cost, places)) + usage.overhead(message) if places else 0)
+        self._before = list(accumulate(sizes, initial=usage.head(transcript)))
+        runs = state.runs
+        self._noted = [transcript.groups[run.first].first for run in runs]
+        self._notes = list(accumulate((run.tokens for run in runs), initial=0))
+
+    def before(self, number: int) -> int:
+        """Tokens before a message, notes included."""
+        number = max(0, number)
+        return self._before[number] + self._notes[bisect_right(self._noted, number - 1)]
+
+
 def edit_batch(
     plan: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
 ) -> EditBatch:
@@ -196,3 +216,33 @@ def edit_batch(
     return EditBatch(
         max(0, after - SentTokens(plan).before(min(numbers, default=0))), before - after, cold
     )
+
+
+# --- the tokens that calls still to come will take ---
+
+MARGIN = 1.1
+"""Factor on the average size of a call, because results vary in size."""
+
+
+def growth(transcript: Transcript, usage: TokenSizes, calls_left: int) -> int | None:
+    """The tokens that ``calls_left`` more calls will add, if they are as large as past calls.
+
+    None if there were no calls yet.
+    """
+    sums = usage.runs(transcript)
+    calls, cost = sums.calls[-1], sums.closed[-1]
+    if not calls:
+        return None if calls_left else 0
+    return int(MARGIN * calls_left * cost / calls)
+
+
+def with_calls_left(
+    bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
+) -> Bounds:
+    """Bounds that cut no earlier and no deeper than ``calls_left`` more calls need."""
+    added = growth(transcript, usage, calls_left)
+    if added is None:
+        return bounds
+    if usage.measure(transcript) + added <= bounds.capacity:
+        return replace(bounds, trigger=bounds.capacity)
+    return replace(bounds, target=max(bounds.target, 1 - added / bounds.capacity))

@@ -11,19 +11,19 @@ from typing import Any
 from trimtab.events import EditEvent, FitEvent, printable
 from trimtab.report import Report
 from trimtab.request.fitted import Fitted
-from trimtab.request.pipeline import FitResult
-from trimtab.request.prepared_request import PreparedRequest
+from trimtab.request.measured import MeasuredRequest
+from trimtab.request.pipeline import AS_RECEIVED, FitResult
 from trimtab.settings import NO_WINDOW
 from trimtab.telemetry import emit, listening
 
 
 def fitted(result: FitResult, done: Fitted, started: float) -> None:
     """Emit the events of one request; ``started``: ``time.perf_counter()`` before it."""
-    prepared = result.prepared
-    listener = prepared.settings.on_event
+    measured = result.measured
+    listener = measured.settings.on_event
     if not listening(listener):
         return
-    about, report = _about(prepared), done.report
+    about, report = _about(measured), done.report
     new = [edit for edit in report.edits if edit.new]
     for edit in new:
         emit(listener, EditEvent(
@@ -32,30 +32,30 @@ def fitted(result: FitResult, done: Fitted, started: float) -> None:
             **about,
         ))  # fmt: skip
     emit(listener, FitEvent(
-        outcome=_outcome(result, report), window=_window(prepared),
+        outcome=_outcome(result, report), window=_window(measured),
         tokens_before=report.tokens_before, tokens_after=report.tokens_after,
         edits=len(report.edits), new_edits=len(new), repairs=len(report.repairs),
         warnings=len(report.warnings), milliseconds=_milliseconds(started), **about,
     ))  # fmt: skip
 
 
-def cannot_fit(prepared: PreparedRequest, started: float) -> None:
+def cannot_fit(measured: MeasuredRequest, started: float) -> None:
     """Emit the event of a request that cannot be made to fit."""
-    listener = prepared.settings.on_event
+    listener = measured.settings.on_event
     if not listening(listener):
         return
-    tokens = prepared.sizes.measure(prepared.arrived)
+    tokens, made = measured.tokens_before, measured.repaired.made
     emit(listener, FitEvent(
-        outcome="cannot_fit", window=_window(prepared), tokens_before=tokens, tokens_after=tokens,
-        edits=0, new_edits=0, repairs=len(prepared.repairs.repairs) if prepared.repairs else 0,
-        warnings=len(prepared.warnings), milliseconds=_milliseconds(started), **_about(prepared),
+        outcome="cannot_fit", window=_window(measured), tokens_before=tokens, tokens_after=tokens,
+        edits=0, new_edits=0, repairs=len(made.repairs) if made else 0,
+        warnings=len(measured.warnings), milliseconds=_milliseconds(started), **_about(measured),
     ))  # fmt: skip
 
 
 def _outcome(result: FitResult, report: Report) -> str:
-    if result.step == "original":
+    if result.step == AS_RECEIVED:
         return "original"
-    if result.step not in ("", "planned"):
+    if result.fell_back:
         return "fallback"
     if result.new:
         return "reduced"
@@ -64,13 +64,13 @@ def _outcome(result: FitResult, report: Report) -> str:
     return "repaired" if report.repairs else "unchanged"
 
 
-def _about(prepared: PreparedRequest) -> dict[str, Any]:
-    transcript = prepared.transcript
+def _about(measured: MeasuredRequest) -> dict[str, Any]:
+    transcript = measured.transcript
     return {"format": transcript.format.name, "model": printable(transcript.facts.model)}
 
 
-def _window(prepared: PreparedRequest) -> int | None:
-    return None if prepared.limits.window >= NO_WINDOW else prepared.limits.window
+def _window(measured: MeasuredRequest) -> int | None:
+    return None if measured.limits.window >= NO_WINDOW else measured.limits.window
 
 
 def _milliseconds(started: float) -> float:

@@ -14,8 +14,8 @@ from trimtab.jsontext import paths
 from trimtab.reducers.article_selection import all_articles
 from trimtab.report import Report
 from trimtab.request.fitted import Fitted
-from trimtab.request.pipeline import FitResult
-from trimtab.request.prepared_request import repair_key
+from trimtab.request.pipeline import AS_RECEIVED, FitResult
+from trimtab.request.received import repair_key
 from trimtab.telemetry import logger
 from trimtab.transcript.model import Edit
 
@@ -34,9 +34,9 @@ def log_fit(result: FitResult, done: Fitted) -> None:
     if result.is_refusal_expected:
         logger().warning(
             "%s: %d tokens of %d: this request is expected to be refused, no step made it smaller",
-            done.report.format, result.tokens_after, result.prepared.limits.bounds.capacity,
+            done.report.format, result.tokens_after, result.measured.limits.bounds.capacity,
         )  # fmt: skip
-    if result.prepared.new_repairs and result.step != "original":
+    if result.measured.new_repairs and result.step != AS_RECEIVED:
         _filtered(result, done.report)
     _warned(result, done)
     if result.new and "logging" in sys.modules:  # else nobody listens
@@ -47,26 +47,18 @@ def log_fit(result: FitResult, done: Fitted) -> None:
 
 def _warned(result: FitResult, done: Fitted) -> None:
     """The warnings of the report, each once in a conversation."""
-    if not may_warn(result):
+    if not result.may_warn:
         return
-    logged = result.prepared.cache.logged
+    logged = result.measured.inputs.cache.logged
     for text in done.report.warnings:
         if text not in logged:
             logged.add(text)
             logger().warning("%s: %s", done.format, _printable(_SAID.sub(r"\1", text)))
 
 
-def may_warn(result: FitResult) -> bool:
-    """Whether the report has warnings; cheap."""
-    asked, counter = result.asked, result.prepared.sizes.counter
-    fell_back = result.step not in ("", "planned")
-    failed = counter.failures or (asked is not None and asked.warnings())
-    return bool(result.prepared.warnings or fell_back or failed)
-
-
 def _replaced(result: FitResult, report: Report) -> None:
     """``openai-chat: 11 of 40 blocks replaced (duplicate ×2, head-and-tail ×9), …``"""
-    blocks = sum(len(message.blocks) for message in result.prepared.transcript.messages)
+    blocks = sum(len(message.blocks) for message in result.measured.transcript.messages)
     new = [edit for edit in report.edits if edit.new]
     kinds = Counter(edit.kind for edit in new)
     saved: Counter[str] = Counter()
@@ -91,7 +83,7 @@ def _filtered(result: FitResult, report: Report) -> None:
 
     Names place, rule, tool or call id, size and handle, never what the result said.
     """
-    repairs, seen = result.prepared.repairs, result.prepared.journal.repaired
+    repairs, seen = result.measured.repaired.made, result.measured.inputs.journal.repaired
     assert repairs is not None
     rows = zip(repairs.repairs, repairs.keys, report.repairs, strict=True)
     for (rule, _), key, row in rows:
@@ -121,7 +113,7 @@ def _log_articles(result: FitResult) -> None:
     edits = [edit for edit in result.new if edit.kind in ARTICLE_KINDS and edit.op == "replace"]
     if not edits or not logger().isEnabledFor(WARNING):
         return
-    before, after, window = result.tokens_before, result.tokens_after, result.prepared.limits.window
+    before, after, window = result.tokens_before, result.tokens_after, result.measured.limits.window
     logger().warning(
         "Context at %s tokens (%s of %s window), compressing tool results",
         f"{before:,}", f"{before / window:.0%}", f"{window:,}",
@@ -144,9 +136,9 @@ def _log_articles(result: FitResult) -> None:
 
 def _articles(result: FitResult, edit: Edit) -> Iterator[tuple[str, int, int]]:
     """(title, tokens before, tokens now) of every article that the edit changed."""
-    prepared = result.prepared
-    count, rule = prepared.sizes.counter, prepared.settings.articles
-    for place in prepared.places(edit):
+    measured = result.measured
+    count, rule = measured.sizes.counter, measured.settings.articles
+    for place in measured.repaired.places(edit):
         old, new = all_articles(place.block.text, rule), all_articles(edit.text, rule)
         if len(old) == len(new):
             for was, now in zip(old, new, strict=True):

@@ -10,7 +10,7 @@ from trimtab import formats
 from trimtab.formats.body import RequestBody
 from trimtab.jsontext.paths import Path
 from trimtab.pricing import models
-from trimtab.request.effective_limits import trigger_for
+from trimtab.request.limits import trigger_for
 from trimtab.settings import Settings
 from trimtab.transcript.model import TRIGGER
 from trimtab.transcript.token_sizes import TokenSizes

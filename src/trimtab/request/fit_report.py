@@ -8,10 +8,11 @@ from trimtab.planning.dropped_ranges import IntervalSet, folded_tokens
 from trimtab.planning.edits import dropped_groups, groups_of, note_host
 from trimtab.planning.operations import Applied
 from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
-from trimtab.request import pipeline
+from trimtab.request.applied import taken_handle
+from trimtab.request.measured import MeasuredRequest, calls_since_cut
 from trimtab.request.minimum import minimum
-from trimtab.request.pipeline import FitResult
-from trimtab.request.prepared_request import PreparedRequest
+from trimtab.request.pipeline import AS_RECEIVED, FitResult
+from trimtab.request.reduced import is_dead_weight_due, pays_above, reduce
 from trimtab.settings import NO_WINDOW
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 
@@ -21,55 +22,55 @@ EXPECTED = "this request is expected to be refused: no step made it smaller; rep
 
 def report_of(result: FitResult, failures: int) -> Report:
     """The report of one result; ``failures``: how often the caller's counter had failed by then."""
-    prepared = result.prepared
-    counter = prepared.sizes.counter
-    warnings = list(dict.fromkeys(prepared.warnings))
+    measured = result.measured
+    counter = measured.sizes.counter
+    warnings = list(dict.fromkeys(result.warnings))
     if failures:
         times = f"failed {failures} times ({counter.problem})"
         warnings.append(f"the given counter {times}; the default counted")
-    if result.step not in ("", "planned"):
+    if result.fell_back:
         warnings.append(f"fell back to: {result.step}")
     if result.is_refusal_expected:
         warnings.append(EXPECTED)
-    if result.asked is not None:
-        warnings += result.asked.warnings()
+    if result.answers is not None:
+        warnings += result.answers.warnings()
     return Report(
         reason=_reason(result),
-        format=prepared.transcript.format.name,
-        format_reason=prepared.format_reason,
+        format=measured.transcript.format.name,
+        format_reason=measured.received.format_reason,
         counter=counter.name,
         factor=counter.factor,
         tokens_before=result.tokens_before,
         tokens_after=result.tokens_after,
-        limits=prepared.limits.as_dict(result.target),
+        limits=measured.limits.as_dict(result.target),
         edits=_edits(result),
-        repairs=_repairs(prepared),
+        repairs=_repairs(measured),
         warnings=tuple(warnings),
-        asked=result.asked.as_dict() if result.asked else {},
-        window_of=prepared.limits.window_of,
-        money={**result.money.as_dict(), "told": str(result.money)} if result.money else {},
-        calibration=asdict(prepared.limits.factors) if prepared.limits.factors else {},
+        asked=result.answers.as_dict() if result.answers else {},
+        window_of=measured.limits.window_of,
+        money={**result.cost.as_dict(), "told": str(result.cost)} if result.cost else {},
+        calibration=asdict(measured.limits.factors) if measured.limits.factors else {},
         _losses=lambda: _losses(result),
-        _minimum=lambda: minimum(prepared),
-        _bytes=lambda: (prepared.body.body_bytes, result.sent.body_bytes),
+        _minimum=lambda: minimum(measured),
+        _bytes=lambda: (measured.received.body.body_bytes, result.sent.body_bytes),
     )
 
 
 def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
     """One row for each edit."""
-    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
+    measured, fresh = result.measured, {edit.handle for edit in result.new}
     edits = [applied.edit for applied in result.applied]
     drops = any(edit.op == "drop" for edit in edits)
-    dropped = dropped_groups(prepared.transcript, edits if drops else ())
-    rows = (_edit(prepared, applied, dropped) for applied in result.applied)
+    dropped = dropped_groups(measured.transcript, edits if drops else ())
+    rows = (_edit(measured, applied, dropped) for applied in result.applied)
     return tuple(replace(row, new=True) if row.handle in fresh else row for row in rows)
 
 
 def _losses(result: FitResult) -> tuple[EditLoss, ...]:
     """What each new edit removed that occurs nowhere else in the request sent."""
-    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
-    read, transcript = prepared.cache.lines, prepared.transcript
-    sent = prepared.cache.read_changed(result.sent, prepared.repaired, transcript)
+    measured, fresh = result.measured, {edit.handle for edit in result.new}
+    read, transcript = measured.inputs.cache.lines, measured.transcript
+    sent = measured.inputs.cache.read_changed(result.sent, measured.repaired.body, transcript)
     kept = [read(place.block) for place in sent.places()]
     names = set[str]().union(*(lines.names for lines in kept))
     rows = {line.strip() for lines in kept for line in lines}
@@ -78,11 +79,11 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
         edit = applied.edit
         if edit.handle not in fresh or not edit.targets:
             continue
-        gone = [read(place.block) for place in prepared.places(edit)]
+        gone = [read(place.block) for place in measured.repaired.places(edit)]
         lines = {line.strip() for one in gone for line in one} - rows - {""}
         own = dict.fromkeys(name for one in gone for name in one.names)
         losses.append(EditLoss(
-            edit.handle, prepared.before_repair(applied.paths[0]), edit.kind, edit.why,
+            edit.handle, measured.repaired.before_repair(applied.paths[0]), edit.kind, edit.why,
             len(lines), tuple(name for name in own if name not in names),
             f'recall("{edit.handle}") has it, Session.undo("{edit.handle}") puts it back',
         ))  # fmt: skip
@@ -91,7 +92,7 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
 
 def _reason(result: FitResult) -> str:
     """One line: why the request was changed, or why not."""
-    prepared, limits = result.prepared, result.prepared.limits
+    measured, limits = result.measured, result.measured.limits
     before, after = result.tokens_before, result.tokens_after
     share = limits.trigger
     capacity = f"{limits.bounds.capacity:,}"
@@ -105,8 +106,8 @@ def _reason(result: FitResult) -> str:
             f"{limits.reserve:,} for output)"
         )
     if not result.applied:
-        repaired = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
-        if result.step == "original":
+        repaired = f", {len(_repairs(measured))} repair(s)" if measured.repaired.made else ""
+        if result.step == AS_RECEIVED:
             return f"{before:,} of {capacity} tokens: sent unchanged, it could not be reduced"
         if before > limits.bounds.trigger:
             return (
@@ -118,15 +119,15 @@ def _reason(result: FitResult) -> str:
         )
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
         return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
-    if not result.new and prepared.facts.is_preview:
+    if not result.new and measured.inputs.is_preview:
         return f"{after:,} of {capacity} tokens are sent: a cut made now would take nothing more"
     if not result.new:
         return (
             f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
             "the edits of earlier turns stand, nothing new"
         )
-    if limits.cold and before <= prepared.limits.bounds.capacity:
-        idle = prepared.idle_seconds or 0
+    if limits.cold and before <= measured.limits.bounds.capacity:
+        idle = measured.idle_seconds or 0
         cause = f"{before:,} of {capacity} tokens, and idle for {idle:,.0f} s: the cache is cold"
     elif limits.cleared:
         cause = f"{before:,} tokens arrived; the client emptied an old result: the cache is lost"
@@ -136,7 +137,7 @@ def _reason(result: FitResult) -> str:
         cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
     else:
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared, before)}"
+        cause = f"{before:,}{of} tokens would fit, but {_why_below(measured, before)}"
         return f"{cause}: reduced to {after:,}"
     hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
     room = ""
@@ -145,28 +146,29 @@ def _reason(result: FitResult) -> str:
     return f"{cause}: reduced to {after:,}{room}{hint}"
 
 
-def _why_below(prepared: PreparedRequest, tokens: int) -> str:
+def _why_below(measured: MeasuredRequest, tokens: int) -> str:
     """Why the request was reduced although it is below the trigger."""
-    if prepared.too_many_images or prepared.too_long_result:
+    if measured.too_many_images or measured.too_long_result:
         return "bytes, chars or images do not"
-    if prepared.dead_weight_due:
+    inputs = reduce(measured)
+    if is_dead_weight_due(measured, inputs):
         return "dead weight among them pays for the cache it breaks"
-    if prepared.facts.is_preview:
+    if measured.inputs.is_preview:
         return "this is what a cut would do now"
-    if goal := prepared.bounds_at(tokens).pays_above:
+    if goal := pays_above(measured, inputs, tokens):
         return (
-            f"{prepared.calls_since_cut} calls without a cut pay for the cache that one down to "
+            f"{calls_since_cut(measured)} calls without a cut pay for the cache that one down to "
             f"{goal:,} breaks"
         )
     return "bytes, chars or images do not"
 
 
-def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
-    edit, transcript = applied.edit, prepared.transcript
+def _edit(measured: MeasuredRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
+    edit, transcript = applied.edit, measured.transcript
     paths_sent = applied.paths
-    if prepared.repairs is not None:
-        paths_sent = tuple(prepared.before_repair(path) for path in paths_sent)
-    places, sizes = prepared.places(edit), prepared.sizes
+    if measured.repaired.made is not None:
+        paths_sent = tuple(measured.repaired.before_repair(path) for path in paths_sent)
+    places, sizes = measured.repaired.places(edit), measured.sizes
     texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
     first = places[0] if places else None
     if edit.op == "fold":
@@ -196,19 +198,19 @@ def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> 
     )  # fmt: skip
 
 
-def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:
-    if prepared.repairs is None:
+def _repairs(measured: MeasuredRequest) -> tuple[ReportRepair, ...]:
+    if measured.repaired.made is None:
         return ()
-    repairs = prepared.repairs
-    key = prepared.facts.handle_key
+    repairs, before_repair = measured.repaired.made, measured.repaired.before_repair
+    key = measured.inputs.handle_key
     handles: dict[int, list[str]] = {}
     for index, _, value in repairs.taken:
-        handles.setdefault(index, []).append(pipeline.taken_handle(value, key))
+        handles.setdefault(index, []).append(taken_handle(value, key))
     rows = []
     for index, (rule, repair) in enumerate(repairs.repairs):
         before = repairs.at[index]
-        touched = dict.fromkeys(prepared.before_repair(op.path, before) for op in repair.ops)
-        path = prepared.before_repair(repair.path, before)
+        touched = dict.fromkeys(before_repair(op.path, before) for op in repair.ops)
+        path = before_repair(repair.path, before)
         taken = tuple(dict.fromkeys(handles.get(index, ())))  # equal values have one handle
         last = taken[-1] if taken else ""
         rows.append(ReportRepair(rule, path, repair.message, last, tuple(touched), taken))

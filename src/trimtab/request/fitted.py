@@ -16,9 +16,10 @@ from trimtab.lazy import cached_property
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
-from trimtab.request.effective_limits import calibration_key
+from trimtab.request.applied import taken_by_repair
 from trimtab.request.fit_report import report_of
-from trimtab.request.pipeline import FitResult, taken_out
+from trimtab.request.limits import calibration_key
+from trimtab.request.pipeline import FitResult
 from trimtab.settings import NO_WINDOW, Settings
 
 
@@ -30,8 +31,8 @@ class Fitted:
     """
 
     def __init__(self, result: FitResult, originals: Mapping[str, str]) -> None:
-        self.request: Any = result.sent.returned(result.prepared.body)
-        self._result, self._failures = result, result.prepared.sizes.counter.failures
+        self.request: Any = result.sent.returned(result.measured.received.body)
+        self._result, self._failures = result, result.measured.sizes.counter.failures
         self._originals = originals
         self.arm = ""
         """The arm of an experiment (``control=``): "treated", "control" or "control, outgrown"."""
@@ -71,12 +72,12 @@ class Fitted:
     @cached_property
     def capacity(self) -> int:
         """The most tokens that the prompt may have; 0 if there is no window."""
-        return 0 if self.window is None else self._result.prepared.limits.bounds.capacity
+        return 0 if self.window is None else self._result.measured.limits.bounds.capacity
 
     @cached_property
     def trigger(self) -> int:
         """Tokens above which a batch of edits begins; 0 if there is no window."""
-        return 0 if self.window is None else self._result.prepared.limits.bounds.trigger
+        return 0 if self.window is None else self._result.measured.limits.bounds.trigger
 
     @cached_property
     def body_bytes(self) -> int:
@@ -86,14 +87,14 @@ class Fitted:
     @cached_property
     def longest_result(self) -> int:
         """Chars of the longest tool result in ``request``, which is read again to find it."""
-        sent, format = self._result.sent, self._result.prepared.transcript.format
+        sent, format = self._result.sent, self._result.measured.transcript.format
         return formats.read(sent.tree, format).longest_result()
 
     @cached_property
     def longest_answered_result(self) -> int:
         """Chars of the longest tool result in ``request`` that a message of the model follows: the
         provider took it before."""
-        sent, format = self._result.sent, self._result.prepared.transcript.format
+        sent, format = self._result.sent, self._result.measured.transcript.format
         transcript = formats.read(sent.tree, format)
         last = max(
             (n for n, one in enumerate(transcript.messages) if one.role == "assistant"), default=0
@@ -103,58 +104,58 @@ class Fitted:
     @property
     def settings(self) -> Settings:
         """The settings of the call."""
-        return self._result.prepared.settings
+        return self._result.measured.settings
 
     @cached_property
     def window(self) -> int | None:
         """The window that applied; None if there was none."""
-        window = self._result.prepared.limits.window
+        window = self._result.measured.limits.window
         return None if window >= NO_WINDOW else window
 
     @cached_property
     def output_asked(self) -> int:
         """Output limit of the request itself, in tokens; 0 if it has none."""
-        asked = self._result.prepared.transcript.facts.max_output
+        asked = self._result.measured.transcript.facts.max_output
         return asked if type(asked) is int and asked > 0 else 0
 
     @cached_property
     def reserve(self) -> int:
         """Tokens of the window that are kept free for the answer."""
-        return self._result.prepared.limits.reserve
+        return self._result.measured.limits.reserve
 
     @cached_property
     def released(self) -> tuple[str, ...]:
         """Refs whose pin (by ``pin`` or ``undo``) was released because the request did not fit."""
-        return self._result.prepared.released
+        return self._result.measured.released
 
     @cached_property
     def format(self) -> str:
         """The format of the request."""
-        return str(self._result.prepared.transcript.format.name)
+        return str(self._result.measured.transcript.format.name)
 
     @cached_property
     def spoken(self) -> str:
         """The format with its dialect, as the setting ``format`` takes it."""
-        dialect = self._result.prepared.transcript.facts.dialect
+        dialect = self._result.measured.transcript.facts.dialect
         named = self.format == CHAT and dialect in DIALECTS
         return f"{self.format}:{dialect}" if named else self.format
 
     @cached_property
     def factor(self) -> float:
         """The factor that scales our count to the model's tokenizer."""
-        return self._result.prepared.sizes.counter.factor
+        return self._result.measured.sizes.counter.factor
 
     @cached_property
     def counter(self) -> str:
         """The version of our counter: what it counted is compared with no other's counts."""
-        return self._result.prepared.sizes.counter.version
+        return self._result.measured.sizes.counter.version
 
     @cached_property
     def longest_counted(self) -> int:
         """Tokens of the longest prompt that the provider counted recently; 0: unknown."""
-        prepared = self._result.prepared
-        key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
-        calibration = prepared.facts.calibrations.get(key)
+        measured = self._result.measured
+        key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
+        calibration = measured.inputs.calibrations.get(key)
         return max((one.billed for one in calibration.samples), default=0) if calibration else 0
 
     @cached_property
@@ -163,9 +164,9 @@ class Fitted:
 
         A window that the caller gives is divided by it.
         """
-        prepared, tokens, signed = self._result.prepared, self.tokens_after, self._result.signed
-        key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
-        calibration = prepared.facts.calibrations.get(key)
+        measured, tokens, signed = self._result.measured, self.tokens_after, self._result.signed
+        key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
+        calibration = measured.inputs.calibrations.get(key)
         factors = calibration.factors(tokens - signed, signed, tokens) if calibration else None
         return factors.worst if factors else 1.0
 
@@ -174,7 +175,7 @@ class Fitted:
 
         It depends on which part takes most of the request as received, in tokens or bytes.
         """
-        arrived, sizes = self._result.prepared.arrived, self._result.prepared.sizes
+        arrived, sizes = self._result.measured.received.transcript, self._result.measured.sizes
         in_bytes = unit == "bytes"
         rows = ((p, size_in_bytes(p) if in_bytes else sizes.block(arrived, p))
                 for p in arrived.places())  # fmt: skip
@@ -184,7 +185,7 @@ class Fitted:
     def changed(self) -> bool:
         """Whether ``request`` differs from the request as received."""
         result = self._result
-        return bool(result.applied) or result.prepared.repairs is not None
+        return bool(result.applied) or result.measured.repaired.made is not None
 
     @cached_property
     def handles(self) -> tuple[str, ...]:
@@ -196,7 +197,7 @@ class Fitted:
         """What ``request`` lacks of the one received: its originals, newest first."""
         result = self._result
         edits = [applied.edit for applied in result.applied]
-        return of_transcript(result.prepared.transcript, edits, taken_out(result.prepared))
+        return of_transcript(result.measured.transcript, edits, taken_by_repair(result.measured))
 
     @cached_property
     def made_edits(self) -> bool:
@@ -206,37 +207,37 @@ class Fitted:
     @cached_property
     def repairs(self) -> int:
         """How many repairs ``request`` has."""
-        made = self._result.prepared.repairs
+        made = self._result.measured.repaired.made
         return len(made.repairs) if made else 0
 
     @cached_property
     def managed(self) -> bool:
         """Whether the request tells the provider to clear or compact it, so that the provider may
         accept more than its window."""
-        return self._result.prepared.transcript.facts.managed
+        return self._result.measured.transcript.facts.managed
 
     @cached_property
     def server_state(self) -> bool:
         """Whether the provider's server keeps a part of the conversation outside the request."""
-        return self._result.prepared.transcript.facts.server_state
+        return self._result.measured.transcript.facts.server_state
 
     @cached_property
     def model(self) -> str:
         """The model's name, as the settings or the request have it; "" if neither does."""
-        prepared = self._result.prepared
-        return str(prepared.settings.model or prepared.transcript.facts.model or "")
+        measured = self._result.measured
+        return str(measured.settings.model or measured.transcript.facts.model or "")
 
     @property
     def source(self) -> Any:
         """The request in the type in which the client gave it."""
-        return self._result.prepared.body.given if self.chained is None else self.chained
+        return self._result.measured.received.body.given if self.chained is None else self.chained
 
     def given(self) -> Any:
         """The parsed request as the client made it; None if no longer known (after pickling)."""
         result = vars(self).get("_result")
         if self.chained is not None or result is None:
             return self.chained
-        return result.prepared.body.tree
+        return result.measured.received.body.tree
 
     def recall(self, handle: str, *, steps: int | str | tuple[int, int] | None = None) -> str:
         """The exact original behind a handle: the string of a text, else JSON text.
@@ -298,18 +299,18 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
 
 def withdrawal_of(fitted: Fitted) -> list[str]:
     """What a journal keeps if the repairs for refused rules did not help."""
-    prepared = fitted._result.prepared
-    if prepared.repairs is None:
+    measured = fitted._result.measured
+    if measured.repaired.made is None:
         return []
-    facts = prepared.facts
-    return refused_rules.withdrawal_of(prepared.repairs, facts.destination, facts.refused)
+    made, destination = measured.repaired.made, measured.received.destination
+    return refused_rules.withdrawal_of(made, destination, measured.inputs.refused)
 
 
 def counted(result: FitResult) -> Counted | None:
     """Our count, to compare with a bill; None if no model is named."""
-    prepared = result.prepared
-    key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
+    measured = result.measured
+    key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
     if not key:
         return None
-    facts, signed = prepared.transcript.facts, result.signed
+    facts, signed = measured.transcript.facts, result.signed
     return Counted(key, result.tokens_after - signed, signed, facts.managed, facts.server_state)

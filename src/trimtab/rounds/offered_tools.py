@@ -11,9 +11,10 @@ from typing import Any, cast
 from trimtab.errors import TrimtabError
 from trimtab.formats.detect import FormatName
 from trimtab.journal.excerpts import Said, answer
-from trimtab.session import RequestOriginals, Session, prunable
+from trimtab.session import Session
 from trimtab.sessions.note_tool import note_tool
 from trimtab.sessions.recall_tool import NAME, recall_tool
+from trimtab.sessions.session_turns import RequestOriginals, prunable
 from trimtab.settings import FitKeywords
 from trimtab.transcript.model_notes import NAME as NOTE
 from trimtab.transcript.model_notes import noted

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import StoreError
-from trimtab.session import Session, store_of
+from trimtab.session import Session
+from trimtab.sessions.session_turns import store_of
 from trimtab.stores import TenantStore
 from trimtab.telemetry import fault
 

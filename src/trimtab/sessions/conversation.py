@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab import formats
@@ -20,6 +20,7 @@ from trimtab.journal.file_format import JournalRow
 from trimtab.journal.journal import Journal
 from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.request.message_cache import MessageCache
+from trimtab.request.received import TurnInputs
 from trimtab.sessions.stats import ConversationStats
 from trimtab.transcript.model import Block
 
@@ -62,6 +63,10 @@ class Conversation:
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
+
+    def turn_inputs(self, inputs: TurnInputs) -> TurnInputs:
+        """The inputs of its next turn: these, with what it remembers."""
+        return replace(inputs, cache=self.cache, journal=self.journal)
 
     def _forget(self) -> None:
         """Forget what a thread of the parent may have half changed when it forked: values of

@@ -21,7 +21,7 @@ from trimtab.forking import Lock, ProcessName, renew_in_children
 from trimtab.journal.excerpts import HANDLE_CHARS, is_handle
 from trimtab.journal.journal import Journal
 from trimtab.request.fitted import Fitted
-from trimtab.request.prepared_request import SessionFacts
+from trimtab.request.received import TurnInputs
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
@@ -109,22 +109,23 @@ class ConversationStore:
     # --- a turn ---
 
     def turn(
-        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+        self, conversation: Conversation, request: Any, inputs: TurnInputs
     ) -> tuple[Turn, Fitted]:
         """Take a turn and store its new edits before returning it."""
-        facts = replace(facts, handle_key=self.refresh(conversation))
-        turn = self._decided(conversation, request, wanted, facts)
+        inputs = replace(inputs, handle_key=self.refresh(conversation))
+        turn = self._decided(conversation, request, inputs)
         if turn.is_client_request:
             return turn, reported(turn, turn.result.originals)
         new = {
             h: text for h, text in turn.result.originals.items() if h not in conversation.handles
         }
         if turn.journal is not conversation.journal or new:
-            before, problem = conversation.journal, self.save(conversation, turn.journal, new)
-            if problem and wanted.recall and turn.result.new:
+            silent, before = conversation.turn_inputs(inputs), conversation.journal
+            problem = self.save(conversation, turn.journal, new)
+            if problem and inputs.settings.recall and turn.result.new:
                 # The originals may be lost, so the same edits are made with markers without handle.
-                silent = wanted | Settings(recall=False)
-                turn = decide(request, silent, conversation.cache, before, facts)
+                silent = replace(silent, settings=inputs.settings | Settings(recall=False))
+                turn = decide(request, silent)
                 entries = turn.journal.entries[len(before.entries) :]
                 originals = turn.result.originals
                 unstored = {
@@ -132,30 +133,28 @@ class ConversationStore:
                 }
                 self.save(conversation, conversation.journal.add(entries, {}), unstored, wait=False)
             if problem:
-                turn.result.prepared.warnings.append(problem)
+                turn = turn.warned(problem)
         if conversation.newer:
-            turn.result.prepared.warnings.append(
+            turn = turn.warned(
                 "a newer release has written to this conversation; what it wrote is passed over: "
                 "update trimtab"
             )
         if self.last_failure is not None:
-            turn.result.prepared.warnings.append(f"goes on without the store: {self.last_failure}")
+            turn = turn.warned(f"goes on without the store: {self.last_failure}")
         self.prefetch(conversation)
         return turn, reported(turn, TurnOriginals(self, turn.result.originals))
 
-    def _decided(
-        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
-    ) -> Turn:
+    def _decided(self, conversation: Conversation, request: Any, inputs: TurnInputs) -> Turn:
         """Decide a turn; once more if another process wrote to the conversation meanwhile."""
         try:
-            turn = decide(request, wanted, conversation.cache, conversation.journal, facts)
+            turn = decide(request, conversation.turn_inputs(inputs))
         except CannotFit:
             if not self.has_news(conversation):
                 raise
-            return decide(request, wanted, conversation.cache, conversation.journal, facts)
+            return decide(request, conversation.turn_inputs(inputs))
         if turn.journal is conversation.journal or not self.has_news(conversation):
             return turn
-        return decide(request, wanted, conversation.cache, conversation.journal, facts)
+        return decide(request, conversation.turn_inputs(inputs))
 
     def refresh(self, conversation: Conversation) -> bytes:
         """Apply what other processes wrote; returns the key of its handles."""

@@ -22,7 +22,8 @@ from trimtab.reducers.base import (
     with_handle,
 )
 from trimtab.reducers.redundant import replace_long_strings
-from trimtab.request.prepared_request import PreparedRequest
+from trimtab.request.measured import MeasuredRequest
+from trimtab.request.reduced import planner_for, reduce
 from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.transcript.model import Block, Edit, Place
 
@@ -51,19 +52,19 @@ class Pruned:
     why_not: Mapping[str, str]
 
 
-def prunable(prepared: PreparedRequest) -> list[Prunable]:
+def prunable(measured: MeasuredRequest) -> list[Prunable]:
     """The results that may be removed: those of closed groups not reduced yet, oldest first."""
-    transcript, results = prepared.transcript, list[Prunable]()
-    edited = {ref for edit in prepared.active for ref in edit.targets}
-    protected = prepared.planner().inputs.protected
+    transcript, results = measured.transcript, list[Prunable]()
+    edited = {ref for edit in measured.active for ref in edit.targets}
+    protected = reduce(measured).protected
     for group in transcript.groups:
         for place in group.places if group.closed else ():
             block = place.block
             if block.kind != "result" or block.sealed or (place.message, place.index) in protected:
                 continue
-            ref, tokens = transcript.ref(place), prepared.sizes.block(transcript, place)
+            ref, tokens = transcript.ref(place), measured.sizes.block(transcript, place)
             if ref not in edited and tokens >= LEAST_TOKENS:
-                results.append(Prunable(name_of(ref), ref, _about(prepared, place), tokens))
+                results.append(Prunable(name_of(ref), ref, _about(measured, place), tokens))
     return results
 
 
@@ -72,42 +73,42 @@ def name_of(ref: str) -> str:
     return "p" + blake2b(ref.encode(), digest_size=3).hexdigest()
 
 
-def _about(prepared: PreparedRequest, place: Place) -> str:
-    tool = prepared.transcript.tool(place) or "tool"
+def _about(measured: MeasuredRequest, place: Place) -> str:
+    tool = measured.transcript.tool(place) or "tool"
     first = place.block.text.strip().split("\n", 1)[0]
     text = "".join(c if c.isprintable() else " " for c in first[:_LABEL_CHARS])
     return f"{tool}: {text}"
 
 
-def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
+def prune(measured: MeasuredRequest, names: Sequence[str]) -> Pruned:
     """Remove the named results; names that cannot be removed are reported with the reason."""
     listed = isinstance(names, (list, tuple, set, frozenset))
     holds = listed and all(isinstance(name, str) for name in names)
     expect(holds, "names", names, "a list of texts")
-    choice = _Choice(prepared, "pruned", "the model asked for it")
+    choice = _Choice(measured, "pruned", "the model asked for it")
     return choice.replace(dict.fromkeys(names))
 
 
-def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
+def distill(measured: MeasuredRequest, words: Mapping[str, str]) -> Pruned:
     """Replace named results by the model's own words, labelled as such."""
     holds = isinstance(words, Mapping) and all(
         isinstance(text, str) for pair in words.items() for text in pair
     )
     expect(holds, "words", words, "a mapping from names to texts")
-    return _Choice(prepared, "distilled", "said in the model's own words").replace(words)
+    return _Choice(measured, "distilled", "said in the model's own words").replace(words)
 
 
-def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pruned:
+def compress(measured: MeasuredRequest, first: str, last: str, words: str) -> Pruned:
     """Replace all results between two named ones by the model's own words, and the long inputs of
     their calls by notes.  All calls are kept, and protected results are not changed."""
     for argument, value in (("first", first), ("last", last), ("words", words)):
         expect_text(argument, value)
-    choice = _Choice(prepared, "compressed", "said in the model's own words")
+    choice = _Choice(measured, "compressed", "said in the model's own words")
     ends = [choice.place(name) for name in dict.fromkeys((first, last))]
     begin, end = ends[0], ends[-1]
     if begin is None or end is None:
         return choice.done()
-    refs = prepared.transcript.refs
+    refs = measured.transcript.refs
     removable = [(refs[result.ref], result) for result in choice.free.values()]
     chosen = [(p, result) for p, result in removable if _at(begin) <= _at(p) <= _at(end)]
     if not chosen:
@@ -117,21 +118,21 @@ def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pr
         return choice.refused(first, problem)
     shown = {result.name: words if result is host else None for _, result in chosen}
     choice.replace(shown, len(chosen))
-    for place in _calls(prepared, [place for place, _ in chosen]):
+    for place in _calls(measured, [place for place, _ in chosen]):
         note = replace_long_strings(place.block, "[{:,} chars, of steps said in few words]".format)
         if note is not None and smaller(note, place.block.text, choice.config.count):
             choice.show(place, note, "of steps said in the model's own words")
     return choice.done()
 
 
-def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
+def sweep(measured: MeasuredRequest, most: int | None = None) -> Pruned:
     """Remove the newest ``most`` results; None: all since the user's last text."""
     expect(
         most is None or (type(most) is int and most >= 0), "most", most, "a whole number or None"
     )
-    transcript, candidates = prepared.transcript, prunable(prepared)
+    transcript, candidates = measured.transcript, prunable(measured)
     if most is None:
-        spoke = [p.message for p in prepared.planner().eligibility.user_texts]
+        spoke = [p.message for p in planner_for(measured, reduce(measured)).eligibility.user_texts]
         since = max(spoke, default=-1)
         if since == len(transcript.messages) - 1:  # the request asks something: sweep before that
             since = max((n for n in spoke if n < since), default=-1)
@@ -140,18 +141,18 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
         ]
     elif most < len(candidates):
         candidates = candidates[len(candidates) - most :]
-    return prune(prepared, [result.name for result in candidates])
+    return prune(measured, [result.name for result in candidates])
 
 
 class _Choice:
     """Collects edits of one ``kind``, which replace named results by markers or words."""
 
-    def __init__(self, prepared: PreparedRequest, kind: str, why: str) -> None:
-        self._prepared, self._seen = prepared, witness(prepared.transcript)
+    def __init__(self, measured: MeasuredRequest, kind: str, why: str) -> None:
+        self._measured, self._seen = measured, witness(measured.transcript)
         self._kind, self._why = kind, why
-        self._key = prepared.facts.handle_key
-        self.config = Config(prepared.sizes.counter, recall=prepared.settings.recall)
-        self.free = {result.name: result for result in prunable(prepared)}
+        self._key = measured.inputs.handle_key
+        self.config = Config(measured.sizes.counter, recall=measured.settings.recall)
+        self.free = {result.name: result for result in prunable(measured)}
         self._why_not = dict[str, str]()
         self._edits, self._originals = list[Edit](), dict[str, str]()
         self._done = list[Prunable]()
@@ -177,9 +178,9 @@ class _Choice:
     def place(self, name: str) -> Place | None:
         """The place of the result ``name``; None if it is refused, which the outcome tells."""
         if name in self.free:
-            return self._prepared.transcript.refs[self.free[name].ref]
-        names = {name_of(ref) for ref in self._prepared.transcript.refs}
-        shortened = {name_of(ref) for edit in self._prepared.active for ref in edit.targets}
+            return self._measured.transcript.refs[self.free[name].ref]
+        names = {name_of(ref) for ref in self._measured.transcript.refs}
+        shortened = {name_of(ref) for edit in self._measured.active for ref in edit.targets}
         self._why_not[name] = _reason(name, names, shortened)
         return None
 
@@ -196,7 +197,7 @@ class _Choice:
 
     def show(self, place: Place, text: str, why: str) -> None:
         """Replace a block by ``text``."""
-        ref = self._prepared.transcript.ref(place)
+        ref = self._measured.transcript.ref(place)
         own_handle = handle((ref,), self._key)
         text = with_handle(text, place.block.text, own_handle)
         edit = Edit("replace", (ref,), text, self._kind, why, MARKER_LOSS, self._seen, own_handle)
@@ -214,7 +215,7 @@ class _Choice:
 
     def _named(self, place: Place) -> Block:
         """The block with its tool filled in."""
-        tool = place.block.tool or self._prepared.transcript.tool(place)
+        tool = place.block.tool or self._measured.transcript.tool(place)
         return replace(place.block, tool=tool)
 
 
@@ -235,10 +236,10 @@ def _at(place: Place) -> tuple[int, int]:
     return place.message, place.index
 
 
-def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
+def _calls(measured: MeasuredRequest, results: Sequence[Place]) -> list[Place]:
     """The calls answered by these results that may be changed."""
-    transcript, places = prepared.transcript, list[Place]()
-    protected = prepared.planner().inputs.protected
+    transcript, places = measured.transcript, list[Place]()
+    protected = reduce(measured).protected
     for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):
         if number is None:
             continue

@@ -37,7 +37,7 @@ class ConversationStats:
         self.turns += 1
         self.tokens_arrived += result.tokens_before
         self.tokens_sent += result.tokens_after
-        self.repairs += len(result.prepared.new_repairs)
+        self.repairs += len(result.measured.new_repairs)
         if not result.new:
             return
         self.batches += 1

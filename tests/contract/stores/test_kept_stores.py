@@ -22,7 +22,7 @@ from long_sessions import request
 import trimtab
 from trimtab import stores
 from trimtab.errors import StoreError
-from trimtab.session import stored_facts
+from trimtab.sessions.session_turns import stored_facts
 from trimtab.stores.base import WriteBatch
 from trimtab.transcript.model import Edit
 

@@ -15,7 +15,8 @@ from file_reads import FILLER, request, step
 import trimtab
 from trimtab import formats
 from trimtab.planning import line_selection
-from trimtab.planning.fold import FILLED, _of, _Seldom
+from trimtab.planning.fold import FILLED, _Seldom
+from trimtab.planning.fold_candidates import _of
 from trimtab.planning.line_selection import CandidateLines, LineSelector, verbatim
 from trimtab.planning.lines import lines_of, only, weighed
 from trimtab.reducers.asked import Asked
@@ -249,8 +250,8 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
                 found.append(sum(len(source.lines) for source in sources))
                 super().__init__(sources, *rest)
 
-        monkeypatch.setattr("trimtab.planning.refold.HORIZON", horizon)
-        monkeypatch.setattr("trimtab.planning.refold.PAST", horizon + 1)
+        monkeypatch.setattr("trimtab.planning.fold_candidates.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.fold_candidates.PAST", horizon + 1)
         monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
         monkeypatch.setattr("trimtab.planning.fold.LineSelector", Counted)
         session, body = trimtab.Session(target=0.7), request(steps)

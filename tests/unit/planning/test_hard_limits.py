@@ -20,8 +20,10 @@ import trimtab
 from trimtab import InvalidRequest
 from trimtab.journal.journal import Journal
 from trimtab.planning.make_room import make_room
-from trimtab.request import pipeline
-from trimtab.request.message_cache import MessageCache
+from trimtab.request.applied import apply
+from trimtab.request.pipeline import prepare
+from trimtab.request.received import TurnInputs
+from trimtab.request.reduced import planner_for, reduce
 
 WIDE = 10**9
 LISTS = ("anthropic", "bedrock", "openai-chat", "openai-responses")
@@ -423,15 +425,16 @@ def test_a_plan_never_counts_more_bytes_as_saved_than_a_fold_saves(format: str) 
     most = len(json.dumps(whole).encode())
     window = trimtab.measure(whole, counter="o200k").total // 3
     settings = trimtab.Settings(window=window, reserve=0, request_bytes=most, counter="o200k")
-    prepared = pipeline.prepare(whole, settings, MessageCache(), Journal())
-    plan = prepared.planner(prepared.limits.bounds)
+    measured = prepare(whole, TurnInputs(settings))
+    plan = planner_for(measured, reduce(measured))
     make_room(plan)
     assert any(run.fold and run.fold.anchor for run in plan.state.runs)
     new = plan.edits()
-    sent = pipeline._applied(prepared, (*plan.kept(), *new), new, None, "planned").sent
+    sent = apply(measured, (*plan.kept(), *new)).body
     counted = plan.body_bytes - plan.state.bytes_saved
     assert sent.body_bytes <= counted < most / 2
-    later = pipeline.prepare(whole, settings, MessageCache(), Journal(tuple(new))).planner()
+    after = measured.with_journal(Journal(tuple(new)))
+    later = planner_for(after, reduce(after))
     counted = later.body_bytes - later.state.bytes_saved
     assert sent.body_bytes <= counted < most / 2, "the same on a later turn"
 

@@ -14,8 +14,9 @@ from trimtab.planning import runs
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import targets
 from trimtab.reducers import Offer
-from trimtab.request.message_cache import MessageCache
 from trimtab.request.pipeline import prepare
+from trimtab.request.received import TurnInputs
+from trimtab.request.reduced import planner_for, reduce
 from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import GroupTable, Transcript
 
@@ -68,7 +69,8 @@ def state_of(count: int, journal: Journal | None = None, **limits: int) -> PlanS
     """The state of a plan in which nothing new is reduced yet."""
     request = {"model": "gpt-5", "messages": steps(count)}
     settings = trimtab.Settings(window=400, **limits)  # type: ignore[arg-type]
-    return prepare(request, settings, MessageCache(), journal or Journal()).planner().state
+    measured = prepare(request, TurnInputs(settings, journal or Journal()))
+    return planner_for(measured, reduce(measured)).state
 
 
 def sums(state: PlanState) -> tuple[object, ...]:
@@ -147,7 +149,8 @@ def test_the_newest_moves_are_taken_back_as_far_as_tokens_and_bytes_have_room(
     """``spare``, ``bytes_free``: so many results fit below the goal, and below the limit."""
     request = {"model": "gpt-5", "messages": steps(4)}
     settings = trimtab.Settings(window=400, request_bytes=1)
-    planner = prepare(request, settings, MessageCache(), Journal()).planner()
+    measured = prepare(request, TurnInputs(settings))
+    planner = planner_for(measured, reduce(measured))
     results = [place for place in planner.transcript.places() if place.block.kind == "result"]
     whole, size = planner.state.cost(results[0]), len(results[0].block.text)
     for place in results:

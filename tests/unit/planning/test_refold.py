@@ -10,7 +10,7 @@ import pytest
 from file_reads import FILLER, request, step
 
 import trimtab
-from trimtab.planning.refold import FAR_SHARE, REACH, ReopenedGroups, _due, _newest
+from trimtab.planning.fold_candidates import FAR_SHARE, REACH, ReopenedGroups, _due, _newest
 from trimtab.planning.runs import Run
 
 CAPACITY, ROOM = 1_000, 500

@@ -33,7 +33,7 @@ from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.reading import ConversationReader
 from trimtab.formats.repair.base import find_all
 from trimtab.planning.lines import lines_of
-from trimtab.planning.redundancy import CallHistory, FailedInputs, Redundancy
+from trimtab.planning.redundancy import FailedInputs, Redundancy
 from trimtab.request.message_cache import MessageCache
 from trimtab.transcript.model import Group, Message
 from trimtab.transcript.tool_calls import CallReader
@@ -284,10 +284,7 @@ def test_a_reader_whose_reading_failed_reads_on_as_if_nothing_had_been() -> None
 
 def redundancy_facts(found: Redundancy) -> list[Any]:
     """Every fact of every block."""
-    return [
-        (found.facts(place), found.action(place), found.rests_on(place))
-        for place in found.transcript.places()
-    ]
+    return [(found.facts(place), found.rests_on(place)) for place in found.transcript.places()]
 
 
 def test_facts_and_lines_from_the_cache_are_those_of_one_look_at_the_whole() -> None:
@@ -296,7 +293,7 @@ def test_facts_and_lines_from_the_cache_are_those_of_one_look_at_the_whole() -> 
         ages = FailedInputs(min_calls=0, min_turns=0) if seed % 2 else FailedInputs()
         for cache, transcript, alone in turns(seed, count=12):
             cached, fresh = (
-                Redundancy(one, CallHistory(one, reader), failed_inputs=ages)
+                Redundancy(one, reader, failed_inputs=ages)
                 for one, reader in ((transcript, cache.calls), (alone, CallReader()))
             )
             assert redundancy_facts(cached) == redundancy_facts(fresh), seed
@@ -311,12 +308,12 @@ def test_a_history_that_is_asked_late_describes_its_own_conversation() -> None:
     """Reports work things out when they are asked, whatever turns came since."""
     for seed in (0, 4, 8):
         late = [
-            (Redundancy(transcript, CallHistory(transcript, cache.calls)), alone)
+            (Redundancy(transcript, cache.calls), alone)
             for cache, transcript, alone in turns(seed, count=8)
         ]
         random.Random(seed).shuffle(late)
         for found, alone in late:
-            fresh = Redundancy(alone, CallHistory(alone, CallReader()))
+            fresh = Redundancy(alone, CallReader())
             assert redundancy_facts(found) == redundancy_facts(fresh)
 
 

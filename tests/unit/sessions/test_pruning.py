@@ -12,7 +12,7 @@ from tool_calls import Step, conversation, inputs, results
 
 import trimtab
 from trimtab import Session
-from trimtab.session import prunable
+from trimtab.sessions.session_turns import prunable
 from trimtab.stores import MemoryStore
 
 STEPS = [
