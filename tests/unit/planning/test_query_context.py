@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.formats.engine import base
-from trimtab.formats.openai_chat import format as openai_chat
+from trimtab import formats
 from trimtab.planning.query_context import QUESTION_CHARS, QueryContext
 from trimtab.reducers import Config
 
 
 def context(*messages: dict[str, Any]) -> QueryContext:
-    return QueryContext(base.read(list(messages), openai_chat), Config(len))
+    request = list(messages)
+    return QueryContext(formats.read(request, formats.FORMATS["openai-chat"]), Config(len))
 
 
 def said(text: str, role: str = "user") -> dict[str, Any]:
