@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trimtab.formats.anthropic.parts import CONTENT, PARTS
 from trimtab.formats.engine.base import (
     breakpoint_facts,
     compact,
@@ -19,24 +20,17 @@ from trimtab.formats.engine.base import (
     text_part,
 )
 from trimtab.formats.engine.grouping import group_turns, tool_state
+from trimtab.formats.engine.parts import Speaker
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, PartKind
 from trimtab.transcript.transcript import Transcript
 
-_ROLES = {"system": "system", "user": "user", "assistant": "assistant"}
 _PARTS = {
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
     *("mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload", "browser_state"),
     *("tool_reference", "tool_addition", "tool_removal", "tool_search_tool_result"),
 }
 HEAD_KEYS = ("system", "tools")
-_MISPLACED = {
-    "tool_use": ("user", "system"),
-    "tool_result": ("assistant", "system"),
-    "thinking": ("user", "system"),
-    "redacted_thinking": ("user", "system"),
-}
-"""Block type → the roles whose messages may not contain it."""
 _DATED = re.compile(r"[a-z]_20\d{6}$")
 """The type of a tool that the API knows: ``code_execution_20260120``."""
 _SAMPLING = ("temperature", "top_p", "top_k")
@@ -183,7 +177,7 @@ def _as_list(value: Any) -> list[Any]:
 
 def read_message(message: Any) -> Message:
     """Read one message: each content block becomes a part with its blocks."""
-    role: Any = _ROLES.get(message.get("role"), "other")
+    role: Any = PARTS.roles.get(message.get("role"), "other")
     content = message.get("content")
     if isinstance(content, str):
         kind: Any = "system" if role == "system" else "text"
@@ -223,7 +217,7 @@ def _inner_marks(content: Any) -> Iterator[Path]:
                 yield ("content", index, "content", number)
 
 
-def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
+def _read_part(part: Any, path: Path, role: Speaker) -> tuple[list[Block], Part]:
     """Read one content block: its blocks and its part."""
     kind = part.get("type") if isinstance(part, dict) else None
     marked = mark_of(part) is not None
@@ -236,10 +230,10 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
             flaw = flaw or "citations"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _MISPLACED and role in _MISPLACED[kind]:
+    if kind in CONTENT and PARTS.part(CONTENT, part, role)[1].kind == "other":  # misplaced
         own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
-            "other", path, own, tool=kind, flaw="misplaced", marked=marked
+            "other", path, own, tool=str(kind), flaw="misplaced", marked=marked
         )
     if kind == "tool_use":
         return _read_call(part, path, marked)

@@ -16,8 +16,8 @@ CONTENT: Rows = {
         "reasoning", payload=("thinking",), seal=("signature",), speaker="assistant"
     ),
     "redacted_thinking": PartRow("reasoning", seal=("data",), speaker="assistant"),
-    "image": PartRow("media", payload=("source",)),
-    "document": PartRow("media", payload=("source",)),
+    "image": PartRow("media", payload=("source",), medium="image"),
+    "document": PartRow("media", payload=("source",), medium="document"),
     "server_tool_use": _SERVER_CALL,
     "mcp_tool_use": _SERVER_CALL,
     "*_tool_result": PartRow("server-result", ("tool_use_id",), payload=("content",)),

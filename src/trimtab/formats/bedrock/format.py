@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trimtab.formats.bedrock.parts import CONTENT, PARTS
 from trimtab.formats.engine.base import (
     breakpoint_facts,
     compact,
@@ -18,6 +19,7 @@ from trimtab.formats.engine.base import (
     media_block,
     other_block,
 )
+from trimtab.formats.engine.parts import PartRow
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Message, Part
 
@@ -25,12 +27,8 @@ HEAD_KEYS = ("system", "toolConfig", "outputConfig")
 
 ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
-_MEDIA = ("image", "document", "video", "audio")
-_PARTS = (
-    *("text", "toolUse", "toolResult", "cachePoint", "reasoningContent", "guardContent"),
-    *("citationsContent", "searchResult", *_MEDIA),
-)
+_MEDIA = tuple(key for key, row in CONTENT.items() if isinstance(row, PartRow) and row.medium)
+_PARTS = (*CONTENT, "guardContent", "citationsContent", "searchResult")
 _BODY = (
     *("inferenceConfig", "toolConfig", "modelId", "additionalModelRequestFields"),
     *("guardrailConfig", "performanceConfig", "outputConfig"),
@@ -179,7 +177,7 @@ def _tool_name(tool: Any) -> str:
 
 def read_message(message: Any) -> Message:
     """Read one message: each content block becomes a part with its blocks, cache points marks."""
-    role: Any = _ROLES.get(message.get("role"), "other")
+    role: Any = PARTS.roles.get(message.get("role"), "other")
     content = message.get("content")
     if not isinstance(content, list):
         text = content if isinstance(content, str) else ""

@@ -22,11 +22,11 @@ CONTENT: Rows = {
         "reasoning", payload=("reasoningContent", "reasoningText", "text"),
         seal=("reasoningContent", "reasoningText", "signature"), speaker="assistant",
     ),
-    "image": PartRow("media", payload=("image", "source")),
-    "document": PartRow("media", payload=("document", "source")),
-    "video": PartRow("media", payload=("video", "source")),
-    "audio": PartRow("media", payload=("audio", "source")),
-    "cachePoint": PartRow("mark"),
+    "image": PartRow("media", payload=("image", "source"), medium="image"),
+    "document": PartRow("media", payload=("document", "source"), medium="document"),
+    "video": PartRow("media", payload=("video", "source"), medium="video"),
+    "audio": PartRow("media", payload=("audio", "source"), medium="audio"),
+    "cachePoint": PartRow("other"),
 }  # fmt: skip
 
 PARTS = PartTable(

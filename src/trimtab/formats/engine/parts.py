@@ -15,7 +15,6 @@ from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import PartKind, Spelling
 
-RowKind = PartKind | Literal["mark"]
 Speaker = Literal["system", "user", "assistant", "tool", "other"]
 
 
@@ -24,7 +23,7 @@ class PartRow:
     """One type of part.  Paths are relative to the part; ``()`` as ``id``, ``name``, ``error`` or
     ``seal``: it has none."""
 
-    kind: RowKind
+    kind: PartKind
     id: Path = ()
     """The id by which a call and its result are paired."""
     name: Path = ()
@@ -37,6 +36,7 @@ class PartRow:
     """The values at ``error`` that mean failure; none listed: any that is true."""
     seal: Path = ()
     """The signature, or the encrypted content."""
+    medium: Literal["", "image", "document", "audio", "video"] = ""
     named: str = ""
     """The name of a part that has none in it."""
     speaker: Literal["", "user", "assistant"] = ""
@@ -48,13 +48,13 @@ class PartRow:
 Rows = Mapping[str, PartRow | tuple[PartRow, ...]]
 """Type (or key) of a part → its row, or variants of it, of which the first that fits is taken.
 ``"*_result"``: every other type with this end; ``"*"``: all others."""
-_TEXT, _OTHER = PartRow("text"), PartRow("other")
+_TEXT, OTHER = PartRow("text"), PartRow("other")
 
 
 class NeutralPart(NamedTuple):
     """One part of a message, by its row."""
 
-    kind: RowKind
+    kind: PartKind
     path: Path
     """Relative to the message; ``()`` if the message is the part."""
     type: str
@@ -120,7 +120,8 @@ class PartTable:
     item_by: str = "type"
     """The key that tells which of ``items`` a message is."""
     mark: str = ""
-    """The key of a cache breakpoint; "" if the format has none."""
+    """The key of a cache breakpoint (where parts are known by key: a part by itself); "" if the
+    format has none."""
 
     def item(self, message: Any) -> PartRow | None:
         """The row of a message that is one part by itself; None if it is not."""
@@ -160,14 +161,14 @@ class PartTable:
     def part(self, rows: Rows, part: Any, speaker: Speaker = "other") -> tuple[str, PartRow]:
         """The type and the row of one item of a list of parts."""
         if not isinstance(part, dict):
-            return "", _OTHER
+            return "", OTHER
         if self.by_key:
             type = next((key for key in part if _is_part_key(rows, key, part[key])), "")
         else:
             type = part["type"] if isinstance(part.get("type"), str) else ""
-        row = row_of(rows, camel(type) if self.by_key else type, part, speaker) or _OTHER
+        row = row_of(rows, camel(type) if self.by_key else type, part, speaker) or OTHER
         if row.kind == "text" and not isinstance(value_at(part, row.payload), str):
-            row = _OTHER
+            row = OTHER
         return type, row
 
 

@@ -19,6 +19,8 @@ from trimtab.formats.engine.base import (
     text_or_none,
 )
 from trimtab.formats.engine.grouping import group_turns
+from trimtab.formats.engine.parts import camel
+from trimtab.formats.gemini.parts import PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Kind, Message, Part
 from trimtab.transcript.transcript import Transcript
@@ -28,7 +30,6 @@ HEAD_KEYS = (
     *("generationConfig", "generation_config"),
 )
 
-_ROLES = {"user": "user", "function": "user", None: "user", "model": "assistant"}
 _BESIDE = {
     *("thought", "thoughtSignature", "thought_signature", "videoMetadata", "video_metadata"),
     *("partMetadata", "part_metadata", "mediaResolution", "media_resolution"),
@@ -145,7 +146,7 @@ Read = tuple[list[Block], Part]
 
 def read_message(message: Any) -> Message:
     """Read one content; a call or result without an id gets one by name and number: ``read#0``."""
-    role: Any = _ROLES.get(message.get("role"), "other")
+    role: Any = PARTS.roles.get(message.get("role"), "other")
     items = message.get("parts")
     blocks: list[Block] = []
     parts: list[Part] = []
@@ -168,7 +169,7 @@ def _read_part(item: Any, path: Path, numbers: dict[tuple[str, str], int]) -> Re
     key = data_key(item)
     if key is None:
         return [other_block(item, path)], Part("other", path, flaw="no-data")
-    read = _READERS.get(_camel(key))
+    read = _READERS.get(camel(key))
     if read is None or not isinstance(item[key], str if key == "text" else dict):
         return [other_block(item, path)], Part("other", path, tool=key, refers=linking_ids(item))
     blocks, part = read(item, key, path)
@@ -185,10 +186,6 @@ def data_key(item: Any) -> str | None:
     if not isinstance(item, dict):
         return None
     return next((key for key in item if key not in _BESIDE and item[key] is not None), None)
-
-
-def _camel(key: str) -> str:
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
 
 
 def _signature(item: Any) -> str:
@@ -276,7 +273,7 @@ def _plain_text(data: Any, mime: str) -> str | None:
 
 def _read_code(item: Any, key: str, path: Path) -> Read:
     """Code that the provider wrote and ran itself, or its result later in the same content."""
-    ran = _camel(key) == "codeExecutionResult"
+    ran = camel(key) == "codeExecutionResult"
     id = item[key].get("id")
     return [other_block(item[key], path)], Part(
         "server-result" if ran else "server-call", path, id if isinstance(id, str) else ""

@@ -19,34 +19,22 @@ from trimtab.formats.engine.base import (
     other_block,
 )
 from trimtab.formats.gemini.format import dialect
+from trimtab.formats.gemini_interactions.parts import CONTENT, PARTS, STEPS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Message, Part
 from trimtab.transcript.tokens import MESSAGE_TOKENS, SEALED_CHARS_PER_TOKEN
 
 HEAD_KEYS = ("system_instruction", "tools", "response_format", "input")
 
-_SERVER_TOOLS = (
-    *("code_execution", "file_search", "google_maps", "google_search", "mcp_server_tool"),
-    *("processing", "retrieval", "tool_search", "url_context"),
-)
-"""Tools that Google runs: one answer contains both their ``…_call`` and ``…_result`` steps."""
-_SERVER_CALLS = frozenset(f"{tool}_call" for tool in _SERVER_TOOLS)
-_SERVER_RESULTS = frozenset(f"{tool}_result" for tool in _SERVER_TOOLS)
-_OWN_STEPS = frozenset(
-    {"user_input", "model_output", "thought", "function_result"}
-    | (_SERVER_CALLS - {"file_search_call", "tool_search_call"})
-    | _SERVER_RESULTS
-)
+_SHARED = ("function_call", "file_search_call", "tool_search_call")
+"""Types of steps that OpenAI Responses has too."""
+_OWN_STEPS = frozenset({"user_input", "model_output", *STEPS}.difference(_SHARED))
 """Types of steps that no other format has."""
-_STEPS = _OWN_STEPS | _SERVER_CALLS | {"function_call"}
-_MEDIA = {"image": "image", "document": "document", "audio": "document", "video": "document"}
-_CONTENTS = frozenset(("text", *_MEDIA))
 _OWN_KEYS = (
     *("previous_interaction_id", "generation_config", "system_instruction", "agent"),
     *("agent_config", "response_modalities", "continuation_token"),
 )
 """Keys of a body that no other format with an ``input`` has."""
-_ROLES: dict[str, Any] = {"user": "user", "model": "assistant"}
 
 
 def detect(tree: Any) -> str | None:
@@ -78,7 +66,7 @@ def _by_items(items: list[Any]) -> str | None:
 
 
 def _by_content(item: Any) -> str | None:
-    if isinstance(item, dict) and item.get("type") in _CONTENTS and "role" not in item:
+    if isinstance(item, dict) and item.get("type") in CONTENT and "role" not in item:
         return f"the input has a content of type {item['type']}"
     return None
 
@@ -154,7 +142,7 @@ def read_message(step: Any) -> Message:
         return _thought(step)
     if kind in ("user_input", "model_output") or (not kind and "role" in step):
         return _words(step, kind)
-    if kind in _CONTENTS:
+    if kind in CONTENT:
         blocks = tuple(_content(step, (), "text"))
         return Message("user", blocks, (_part_of(blocks[-1], ()),), type=kind)
     return _single(step, kind)
@@ -162,9 +150,7 @@ def read_message(step: Any) -> Message:
 
 def _words(step: Any, kind: str) -> Message:
     """A message of the user or the model: a text, or a list of contents."""
-    role = _ROLES.get(str(step.get("role")), "other")
-    if kind:
-        role = "user" if kind == "user_input" else "assistant"
+    role = PARTS.roles.get(kind or str(step.get("role")), "other")
     value = step.get("content")
     path: Path = ("content",)
     if isinstance(value, str):
@@ -196,8 +182,8 @@ def _content(content: Any, path: Path, kind: Any) -> Iterator[Block]:
         if what == "text" and isinstance(content.get("text"), str):
             yield Block(kind, (*path, "text"), path, content["text"])
             return
-        if what in _MEDIA:
-            yield media_block(content, path, _MEDIA[what])
+        if what in CONTENT and CONTENT[what].medium:
+            yield media_block(content, path, CONTENT[what].medium)
             return
     yield other_block(content, path)
 
@@ -265,13 +251,10 @@ def _result(step: Any) -> Message:
 
 def _single(step: Any, kind: str) -> Message:
     """Steps of tools that Google runs, and unknown steps: sent unchanged."""
-    role: Any = "other"
-    part = Part("other", (), tool=kind, refers=linking_ids(step))
-    if kind in _SERVER_CALLS:
-        role, part = "assistant", Part("server-call", (), str(step.get("id") or ""), tool=kind)
-    elif kind in _SERVER_RESULTS:
-        role = "assistant"
-        part = Part("server-result", (), str(step.get("call_id") or ""), tool=kind)
+    row, part = STEPS.get(kind), Part("other", (), tool=kind, refers=linking_ids(step))
+    if row is not None:  # of a tool of theirs
+        part = Part(row.kind, (), str(step.get(row.id[0]) or ""), tool=kind)
+    role: Any = "assistant" if row else "other"
     signature = step.get("signature")
     size = len(signature) if isinstance(signature, str) else 0
     shown = {key: value for key, value in step.items() if key not in ("type", "signature")}

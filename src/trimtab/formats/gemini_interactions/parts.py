@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+from trimtab.formats.engine.parts import PartRow, PartTable
 
 CONTENT: dict[str, PartRow] = {
     "text": PartRow("text", payload=("text",)),
-    "image": PartRow("media"),
-    "document": PartRow("media"),
-    "audio": PartRow("media"),
-    "video": PartRow("media"),
+    "image": PartRow("media", medium="image"),
+    "document": PartRow("media", medium="document"),
+    "audio": PartRow("media", medium="audio"),
+    "video": PartRow("media", medium="video"),
 }
 SERVER_TOOLS = (
     *("code_execution", "file_search", "google_maps", "google_search", "mcp_server_tool"),
@@ -21,7 +21,7 @@ SERVER_TOOLS = (
 """Tools that Google runs: one answer contains both their ``…_call`` and ``…_result`` steps."""
 _SERVER_CALL = PartRow("server-call", ("id",), payload=("arguments",), speaker="assistant")
 _SERVER_RESULT = PartRow("server-result", ("call_id",), payload=("result",), speaker="assistant")
-STEPS: Rows = {
+STEPS: dict[str, PartRow] = {
     "function_call": PartRow("call", ("id",), ("name",), ("arguments",), speaker="assistant"),
     "function_result": PartRow(
         "result", ("call_id",), ("name",), ("result",), error=("is_error",), failed=(True,)

@@ -21,19 +21,14 @@ from trimtab.formats.engine.base import (
     text_part,
 )
 from trimtab.formats.engine.grouping import tool_state
+from trimtab.formats.engine.parts import OTHER, row_of
 from trimtab.formats.openai_chat import dialects
+from trimtab.formats.openai_chat.parts import CONTENT, PARTS
 from trimtab.jsontext.paths import Path
-from trimtab.transcript.model import Block, Facts, Message, Part, PartKind
+from trimtab.transcript.model import Block, Facts, Message, Part
 from trimtab.transcript.tokens import SEALED_CHARS_PER_TOKEN
 
-_ROLES = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+_ROLES = {**PARTS.roles, **dict.fromkeys(PARTS.items, "tool")}
 _KNOWN = {"role", "content", "tool_calls", "function_call", "tool_call_id", "name", "refusal"}
 _KNOWN |= {"cache_control", "prefix", "reasoning", "reasoning_content", "reasoning_details"}
 HEAD_KEYS = ("tools", "functions", "response_format")
@@ -231,15 +226,6 @@ def _answer(call: Part, text: str) -> Any:
 LONGEST_STRING = 10_485_760
 """Most characters of one string that OpenAI accepts (1,048,576 in 2024)."""
 
-_MEDIA = {
-    "image_url": "image",
-    "input_image": "image",
-    "image": "image",
-    "file": "document",
-    "document": "document",
-    "input_audio": "document",
-}
-_TEXTS = ("text", "input_text", "output_text")
 Read = tuple[list[Block], Part]
 
 
@@ -249,12 +235,13 @@ def read_part(
     """Read one item of a content list: its blocks and its part."""
     marked = isinstance(part, dict) and "cache_control" in part
     type_ = part.get("type") if isinstance(part, dict) else None
-    if type_ in _TEXTS and isinstance(part.get("text"), str):
+    row = row_of(CONTENT, type_, part) or OTHER
+    if row.payload == ("text",) and isinstance(part.get("text"), str):
         text = part["text"]
         block = Block(kind, (*path, "text"), path, text, tool=tool, call_id=call_id)
         return [block], Part("text", path, flaw=long_flaw(text), marked=marked)
-    if type_ in _MEDIA:
-        return [in_result(media_block(part, path, _MEDIA[type_]), call_id)], Part(
+    if row.medium:
+        return [in_result(media_block(part, path, row.medium), call_id)], Part(
             "media", path, marked=marked
         )
     if type_ == "refusal" and isinstance(part.get("refusal"), str):
@@ -267,12 +254,12 @@ def read_part(
     if type_ in ("thinking", "redacted_thinking"):
         return [_thinking_part(part, path)], Part("reasoning", path)
     block = in_result(other_block(part, path), call_id)
-    if isinstance(type_, str) and type_.endswith(("_tool_use", "_tool_result")):  # a server's
-        side: PartKind = "server-call" if type_.endswith("use") else "server-result"
+    if row.kind in ("server-call", "server-result"):
         other = text_of(part.get("id") or part.get("tool_use_id"))
         return [block], Part(
-            side, path, other, tool=type_, marked=marked, refers=linking_ids(part.get("caller"))
-        )
+            row.kind, path, other, tool=str(type_), marked=marked,
+            refers=linking_ids(part.get("caller")),
+        )  # fmt: skip
     return [block], Part(
         "other", path, tool=text_of(type_), marked=marked, refers=linking_ids(part)
     )

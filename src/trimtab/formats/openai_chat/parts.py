@@ -6,18 +6,18 @@ from __future__ import annotations
 from trimtab.formats.engine.parts import PartRow, PartTable, Rows
 
 _TEXT = PartRow("text", payload=("text",))
-_MEDIA = PartRow("media")
+_IMAGE, _DOCUMENT = PartRow("media", medium="image"), PartRow("media", medium="document")
 CONTENT: Rows = {
     "text": _TEXT,
     "input_text": _TEXT,
     "output_text": _TEXT,
     "refusal": PartRow("text", payload=("refusal",)),
-    "image_url": PartRow("media", payload=("image_url",)),
-    "input_image": _MEDIA,
-    "image": _MEDIA,
-    "file": PartRow("media", payload=("file",)),
-    "document": _MEDIA,
-    "input_audio": PartRow("media", payload=("input_audio",)),
+    "image_url": PartRow("media", payload=("image_url",), medium="image"),
+    "input_image": _IMAGE,
+    "image": _IMAGE,
+    "file": PartRow("media", payload=("file",), medium="document"),
+    "document": _DOCUMENT,
+    "input_audio": PartRow("media", payload=("input_audio",), medium="audio"),
     "tool_use": PartRow("call", ("id",), ("name",), ("input",)),
     "tool_result": PartRow(
         "result", ("tool_use_id",), payload=("content",), error=("is_error",), failed=(True,)

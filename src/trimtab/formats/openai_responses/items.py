@@ -19,54 +19,20 @@ from trimtab.formats.engine.base import (
     media_block,
     other_block,
 )
+from trimtab.formats.engine.parts import OTHER, PartRow, row_of
+from trimtab.formats.openai_responses.parts import CONTENT, ITEMS, PARTS
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Message, Part, PartKind
 from trimtab.transcript.tokens import IMAGE_TOKENS, SEALED_CHARS_PER_TOKEN
 
 MARK = "prompt_cache_breakpoint"
 LONGEST_ID = 64
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_MEDIA = {"input_image": "image", "input_file": "document", "input_audio": "audio"}
-_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=-]+")
 """Encrypted content is base64; anything else "could not be decrypted or parsed"."""
 
-_CALLS: Mapping[str, tuple[str, str]] = {  # type → (key of the arguments, spelling)
-    "function_call": ("arguments", "json-string"),
-    "custom_tool_call": ("input", "string"),
-    "shell_call": ("action", "json"),
-    "local_shell_call": ("action", "json"),
-    "apply_patch_call": ("operation", "json"),
-    "computer_call": ("action", "sealed"),
-    "program": ("code", "sealed"),
-    "tool_search_call": ("arguments", "sealed"),
-}
-_RESULTS: Mapping[str, str] = {  # type → key of the output
-    "function_call_output": "output",
-    "custom_tool_call_output": "output",
-    "shell_call_output": "output",
-    "local_shell_call_output": "output",
-    "apply_patch_call_output": "output",
-    "computer_call_output": "output",
-    "program_output": "result",
-    "tool_search_output": "tools",
-}
-_SERVER_RUN = frozenset({
-    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
-    "mcp_call",
-})  # fmt: skip
-_BY_MODEL = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
-"""Items without a partner that belong to the model's turn."""
-_BETWEEN = frozenset(
-    (
-        "compaction",
-        "compaction_trigger",
-        "configuration_update",
-        "additional_tools",
-        "mcp_approval_response",
-    )
-)
-TYPES = frozenset({"message", "reasoning", *_CALLS, *_RESULTS, *_SERVER_RUN, *_BY_MODEL, *_BETWEEN})
+_SEALED_CALLS = ("computer_call", "program", "tool_search_call")
+"""Calls whose arguments no edit changes."""
+TYPES = frozenset({"message", *ITEMS})
 """Every item type that is read.  Items of other types are sent unchanged."""
 
 _KNOWN = {"type", "id", "call_id", "role", "name", "status", "phase", "caller", "execution"}
@@ -83,13 +49,14 @@ def read_message(item: Any) -> Message:
     kind = item.get("type") or ("message" if "role" in item else "")
     if kind == "message":
         return _message(item)
-    if kind == "reasoning":
+    row = row_of(ITEMS, kind, item) or OTHER
+    if row.kind == "reasoning":
         return _reasoning(item)
-    if kind in _CALLS:
-        return _call(item, kind)
-    if kind in _RESULTS:
-        return _result(item, kind)
-    return _single(item, str(kind))
+    if row.kind.endswith("result"):
+        return _result(item, kind, row)
+    if row.kind.endswith("call") and row.id == ("call_id",):
+        return _call(item, kind, row)
+    return _single(item, str(kind), row)
 
 
 def _id(item: Any) -> str | None:
@@ -120,7 +87,7 @@ def _says_something(value: Any) -> bool:
 
 
 def _message(item: Any) -> Message:
-    role = _ROLES.get(str(item.get("role")), "other")
+    role = PARTS.roles.get(str(item.get("role")), "other")
     content = item.get("content")
     kind: Any = "system" if role == "system" else "text"
     path: Path = ("content",)
@@ -164,13 +131,13 @@ def _content(
     if isinstance(part, dict):
         if part.get("annotations"):
             yield other_block(part["annotations"], (*path, "annotations"))
-        key = "refusal" if part.get("type") == "refusal" else "text"
-        if (key == "refusal" or part.get("type") in _TEXTS) and isinstance(part.get(key), str):
-            yield Block(kind, (*path, key), path, part[key], call_id=call_id, error=error)
+        row = row_of(CONTENT, part.get("type"), part) or OTHER
+        if row.kind == "text" and isinstance(part.get(row.payload[0]), str):
+            leaf = (*path, *row.payload)
+            yield Block(kind, leaf, path, part[row.payload[0]], call_id=call_id, error=error)
             return
-        if part.get("type") in _MEDIA:
-            block = media_block(part, path, _MEDIA[part["type"]])
-            yield in_result(block, call_id)
+        if row.medium:
+            yield in_result(media_block(part, path, row.medium), call_id)
             return
     yield in_result(other_block(part, path), call_id)
 
@@ -206,20 +173,21 @@ def _encrypted(item: Any) -> tuple[int, str]:
     return len(payload), "" if _SEALED.fullmatch(payload) else "sealed"
 
 
-def _call(item: Any, kind: str) -> Message:
-    key, spelling = _CALLS[kind]
+def _call(item: Any, kind: str, row: PartRow) -> Message:
+    key, spelling = str(row.payload[0]), row.spelling
     key = "actions" if kind == "computer_call" and "action" not in item else key
     value = item.get(key)
-    tool = str(item.get("name") or kind.removesuffix("_call"))
+    tool = str(item.get("name") or row.named or kind.removesuffix("_call"))
     call_id = _call_id(item, kind)
     text = value if isinstance(value, str) else "" if value is None else compact(value)
     flaw = "arguments" if spelling.endswith("string") and not isinstance(value, str) else ""
     if not flaw and spelling == "json-string" and text:
         flaw = json_flaw(text)
-    sealed = flaw == "arguments" or spelling == "sealed" or (spelling == "json" and value is None)
+    never = kind in _SEALED_CALLS
+    sealed = never or flaw == "arguments" or (spelling == "json" and value is None)
     block = Block(
         "call", (key,), (), text, label=str(item.get("name") or ""), tool=tool, call_id=call_id,
-        spelling="string" if spelling == "sealed" else spelling, sealed=sealed,  # type: ignore[arg-type]
+        spelling="string" if never else spelling, sealed=sealed,
     )  # fmt: skip
     id_path: Path = ("id",) if kind == "local_shell_call" and not item.get("call_id") else ()
     part = Part(
@@ -243,8 +211,8 @@ def _by_server(item: Any, kind: str) -> bool:
     return item.get("execution") == "server" or not item.get("call_id")
 
 
-def _result(item: Any, kind: str) -> Message:
-    key, call_id = _RESULTS[kind], _call_id(item, kind)
+def _result(item: Any, kind: str, row: PartRow) -> Message:
+    key, call_id = str(row.payload[0]), _call_id(item, kind)
     value, error = item.get(key), item.get("status") in ("failed", "incomplete")
     reader = _READERS.get(kind, _output)
     blocks = list(reader(value, (key,), call_id, error))
@@ -327,12 +295,12 @@ _READERS: Mapping[str, Callable[[Any, Path, str, bool], Iterator[Block]]] = {
 # --- everything else -------------------------------------------------------------------------
 
 
-def _single(item: Any, kind: str) -> Message:
+def _single(item: Any, kind: str, row: PartRow) -> Message:
     """Items without a partner: server calls, compactions, references and unknown types."""
-    role: Any = "assistant" if kind in _SERVER_RUN or kind in _BY_MODEL else "other"
+    role: Any = row.speaker or "other"
     part = Part("other", (), tool=kind, refers=linking_ids(item))
     shown, fixed, payload = item, 0, 0
-    if kind in _SERVER_RUN:
+    if row.kind == "server-call":
         part = Part("server-call", (), str(item.get("id") or ""), tool=kind)
     if kind == "compaction":
         payload, flaw = _encrypted(item)

@@ -14,9 +14,9 @@ CONTENT: Rows = {
     "summary_text": _TEXT,
     "reasoning_text": _TEXT,
     "refusal": PartRow("text", payload=("refusal",)),
-    "input_image": PartRow("media"),
-    "input_file": PartRow("media"),
-    "input_audio": PartRow("media"),
+    "input_image": PartRow("media", medium="image"),
+    "input_file": PartRow("media", medium="document"),
+    "input_audio": PartRow("media", medium="audio"),
 }
 
 
