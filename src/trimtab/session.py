@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 from trimtab import config
 from trimtab.errors import TrimtabError, expect, expect_text
 from trimtab.formats.detect import FormatName
+from trimtab.formats.engine.sdk_objects import as_mapping
+from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 from trimtab.planning.presets import PresetName
-from trimtab.pricing.reported_usage import as_mapping
 from trimtab.request.fitted import Fitted, withdrawal_of
 from trimtab.request.pipeline import run
 from trimtab.request.received import TurnInputs
 from trimtab.sessions.session_turns import PruneKeywords, SessionTurns
-from trimtab.sessions.streamed_steps import StreamedSteps
 from trimtab.sessions.turn import with_summarizer
 from trimtab.settings import FitKeywords, Settings, naming_nearest, with_keywords
 

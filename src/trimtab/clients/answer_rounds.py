@@ -12,13 +12,13 @@ from typing import Any
 from trimtab.clients.decoding import decoded, decoder
 from trimtab.clients.effects import Chunk, ClientKind, Effects, InThread, Stream, next_chunk
 from trimtab.clients.http_copies import rewritten
+from trimtab.formats.engine.answers import SaidError
 from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds.answer_steps import NextRound, Read, Show, Steps, Work, steps
 from trimtab.rounds.recall_rounds import RecallRounds
-from trimtab.rounds.stream_rewriter import SaidError
 
 Sent = tuple[Any, Any, Done]
 """(the reader of a response, the response, what its retry flow came to)."""

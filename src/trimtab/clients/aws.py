@@ -22,7 +22,7 @@ from trimtab.retry.refusals.response_errors import event_verdict
 from trimtab.telemetry import logger
 
 if TYPE_CHECKING:
-    from trimtab.rounds.bedrock import BedrockRewriter
+    from trimtab.formats.bedrock.answers import BedrockRewriter
     from trimtab.rounds.recall_rounds import RecallRounds
 
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
@@ -140,8 +140,8 @@ class _BotocoreCall:
         rounds = self.rounds
         if rounds is None or "stream" in parsed:
             return None
+        from trimtab.formats.bedrock.answers import BedrockRewriter
         from trimtab.rounds.answer_steps import guarded
-        from trimtab.rounds.bedrock import BedrockRewriter
 
         if self._shown is None:
             self._shown = BedrockRewriter()

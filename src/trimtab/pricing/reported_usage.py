@@ -5,10 +5,11 @@ It reads the usage of all formats, as JSON and as objects of the providers' SDKs
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+from trimtab.formats.engine.sdk_objects import as_mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,26 +202,6 @@ def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     yield value
     for name in _WITHIN:
         yield from _usages(as_mapping(value.get(name)), depth + 1)
-
-
-def as_mapping(value: Any) -> Any:
-    """An SDK's object, or JSON as text, as a mapping."""
-    if isinstance(value, (str, bytes, bytearray)):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    if value is None or isinstance(value, Mapping):
-        return value
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return dump(warnings=False) if _takes_warnings(value) else dump()
-    return vars(value) if hasattr(value, "__dict__") else None
-
-
-def _takes_warnings(value: Any) -> bool:
-    """Whether ``value`` is a pydantic model, which warns of values outside its schema."""
-    return hasattr(value, "__pydantic_validator__")
 
 
 def _number(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

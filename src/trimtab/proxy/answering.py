@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from trimtab.formats.body import RequestBody
+from trimtab.formats.engine.answers import SaidError
 from trimtab.proxy.exchange import Exchange
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
 from trimtab.proxy.http.answer_usage import UsageReader, frames_for
@@ -27,7 +28,6 @@ from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
 from trimtab.rounds.answer_steps import Broken, NextRound, Read, Show, Step, Steps, Work, steps
-from trimtab.rounds.stream_rewriter import SaidError
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 

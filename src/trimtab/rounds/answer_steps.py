@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from trimtab.formats.engine.answers import SaidError
+from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
 from trimtab.formats.engine.stream_events import EventReader, StreamEvent
 from trimtab.rounds.recall_rounds import RecallRounds
-from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
 from trimtab.telemetry import fault
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
         yield Show(data if answer is None else answer)
 
 
-def _stream(rewriter: StreamRewriter, reader: EventReader) -> Steps:
+def _stream(rewriter: AnswerRewriter, reader: EventReader) -> Steps:
     """One round of a stream, event by event, without its end."""
     while (part := (yield Read())) is not None:
         for event in reader.feed(part):
@@ -135,7 +136,7 @@ def _object(data: bytes) -> Any:
     return tree if isinstance(tree, dict) else None
 
 
-def rewritten(rewriter: StreamRewriter, event: StreamEvent) -> bytes:
+def rewritten(rewriter: AnswerRewriter, event: StreamEvent) -> bytes:
     """What the client gets for an event; the event itself if rewriting raises."""
     try:
         return rewriter.event(event)

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trimtab.formats.anthropic.answers import AnthropicRewriter
+from trimtab.formats.bedrock.answers import BedrockRewriter
 from trimtab.formats.body import RequestBody
+from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
+from trimtab.formats.gemini.answers import GeminiRewriter
+from trimtab.formats.gemini_interactions.answers import GeminiInteractionsRewriter
+from trimtab.formats.openai_chat.answers import OpenAIChatRewriter
+from trimtab.formats.openai_responses.answers import OpenAIResponsesRewriter
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.parsing import encode
 from trimtab.rounds import offered_tools
-from trimtab.rounds.anthropic import AnthropicRewriter
-from trimtab.rounds.bedrock import BedrockRewriter
 from trimtab.rounds.declaration import (
     INTERNAL,
     OWN,
@@ -23,26 +28,21 @@ from trimtab.rounds.declaration import (
     declaring,
     why_undeclared,
 )
-from trimtab.rounds.gemini import GeminiRewriter
-from trimtab.rounds.gemini_interactions import GeminiInteractionsRewriter
 from trimtab.rounds.hidden_exchanges import (
     ExchangeStore,
     HiddenExchanges,
     hidden_exchange,
 )
-from trimtab.rounds.openai_chat import OpenAIChatRewriter
-from trimtab.rounds.openai_responses import OpenAIResponsesRewriter
 from trimtab.rounds.request_layouts import (
     LAYOUTS,
     history,
     tools_of,
     with_turn,
 )
-from trimtab.rounds.stream_rewriter import StreamRewriter, dumped
 from trimtab.session import Session
 from trimtab.telemetry import fault, logger
 
-REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
+REWRITERS: Mapping[str, Callable[[], AnswerRewriter]] = {
     "openai-chat": OpenAIChatRewriter,
     "openai-responses": OpenAIResponsesRewriter,
     "anthropic": AnthropicRewriter,

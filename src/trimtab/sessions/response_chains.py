@@ -15,8 +15,9 @@ from math import inf
 from typing import Any
 
 from trimtab.forking import Lock
+from trimtab.formats.engine.sdk_objects import as_mapping
 from trimtab.jsontext import paths
-from trimtab.pricing.reported_usage import as_mapping, read_usage
+from trimtab.pricing.reported_usage import read_usage
 
 PREVIOUS = ("previous_response_id", "previous_interaction_id")
 """Keys whose value is the id of the answer before."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.rounds.bedrock import BedrockRewriter
-from trimtab.rounds.stream_rewriter import added, summed
+from trimtab.formats.bedrock.answers import BedrockRewriter
+from trimtab.formats.engine.rewriter import added, summed
 
 FIRST = {
     "prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "service_tier": "a",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.sessions.streamed_steps import StreamedSteps
+from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 
 
 def start(index: int, **step: Any) -> dict[str, Any]:

@@ -127,6 +127,21 @@ class PartTable:
         """The row of a message that is one part by itself; None if it is not."""
         return row_of(self.items, message.get(self.item_by), message)
 
+    @property
+    def content(self) -> str:
+        """The key of a message that holds its parts."""
+        return next(iter(self.parts))
+
+    @property
+    def of_items(self) -> bool:
+        """Whether a model's turn is several items in a row, instead of one message."""
+        return bool(self.items) and self.item_by == "type"
+
+    def model_message(self, parts: list[Any]) -> dict[str, Any]:
+        """A message of the model."""
+        role = next(role for role, speaker in self.roles.items() if speaker == "assistant")
+        return {"role": role, self.content: parts}
+
     def speaker(self, message: Any) -> Speaker:
         """Who speaks."""
         if (row := self.item(message)) is not None:
@@ -147,6 +162,13 @@ class PartTable:
                 yield from self.read_content(rows, value, (key,), speaker)
             elif value:
                 yield NeutralPart(rows.kind, (key,), key, rows, value)
+
+    def read_one(self, part: Any) -> NeutralPart:
+        """A part, or an item, by itself."""
+        rows = self.items if self.of_items else self.parts[self.content]
+        assert not isinstance(rows, PartRow)
+        type, row = self.part(rows, part)
+        return NeutralPart(row.kind, (), type, row, part)
 
     def read_content(
         self, rows: Rows, content: Any, path: Path, speaker: Speaker = "other"
@@ -208,3 +230,15 @@ def value_at(tree: Any, path: Path) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return tree
+
+
+def put(tree: Any, path: Path, value: Any) -> Any:
+    """A copy with this value at a path, whose objects and lists are made where they lack."""
+    if not path:
+        return value
+    key = path[0]
+    if isinstance(key, int):
+        items = list(tree or ())
+        items[key : key + 1] = [put(items[key] if key < len(items) else None, path[1:], value)]
+        return items
+    return {**(tree or {}), key: put((tree or {}).get(key), path[1:], value)}

@@ -9,6 +9,7 @@ the same class, or as a dict if its class does not accept the change.
 from __future__ import annotations
 
 import importlib
+import json
 import marshal
 from collections.abc import Mapping
 from typing import Any
@@ -203,3 +204,23 @@ def _made(kind: Any, tree: Any) -> Any:
             except (AttributeError, TypeError, ValueError, NotImplementedError):
                 continue
     return tree
+
+
+def as_mapping(value: Any) -> Any:
+    """An SDK's object, or JSON as text, as a mapping."""
+    if isinstance(value, (str, bytes, bytearray)):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    if value is None or isinstance(value, Mapping):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(warnings=False) if _takes_warnings(value) else dump()
+    return vars(value) if hasattr(value, "__dict__") else None
+
+
+def _takes_warnings(value: Any) -> bool:
+    """Whether ``value`` is a pydantic model, which warns of values outside its schema."""
+    return hasattr(value, "__pydantic_validator__")

@@ -11,11 +11,11 @@ from trimtab.formats.engine.stream_events import (
     ServerSentEventReader,
     parsed,
 )
+from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.reported_usage import read_cleared, read_diagnosis, read_usage
 from trimtab.proxy.http.routes import Route
 from trimtab.sessions.response_chains import chained_answer
-from trimtab.sessions.streamed_steps import StreamedSteps
 
 
 @dataclass(slots=True)

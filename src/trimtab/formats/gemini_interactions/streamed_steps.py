@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.pricing.reported_usage import as_mapping
+from trimtab.formats.engine.sdk_objects import as_mapping
 
-_COMPLETED = ("interaction.completed", "interaction.complete")
+ENDS = ("interaction.completed", "interaction.complete")
 _MEDIA = ("image", "audio", "document", "video")
 _SERVER = ("_call", "_result")
 """Suffixes of the step types of Google's own tools; their deltas contain fields of the step."""
@@ -38,7 +38,7 @@ class StreamedSteps:
                 self._is_known = False
             else:
                 self._is_known &= self._grow(begun, delta, index)
-        elif kind in _COMPLETED:
+        elif kind in ENDS:
             return self._whole(as_mapping(event.get("interaction")))
         return None
 

@@ -1,0 +1,39 @@
+"""Answers of Anthropic Messages, whole and as streams."""
+
+from __future__ import annotations
+
+from trimtab.formats.anthropic.parts import PARTS
+from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError
+from trimtab.formats.engine.rewriter import AnswerRewriter, sse
+
+ANSWERS = AnswerTable(
+    parts=("content",),
+    stop="stop_reason",
+    stops=("tool_use", "end_turn"),
+    opening=("message_start",),
+    opening_usage=("message", "usage"),
+    ending=("message_delta", "message_stop"),
+    final_usage="message_delta",
+    index="index",
+    begins="content_block_start",
+    begun=("content_block",),
+    text=("delta", "text"),
+    deltas=(
+        Delta(("text",), ("text",)),
+        Delta(("thinking",), ("thinking",)),
+        Delta(("signature",), ("signature",)),
+        Delta(("partial_json",), ("input",), "json"),
+        Delta(("citation",), ("citations",), "item"),
+    ),
+)
+
+
+class AnthropicRewriter(AnswerRewriter):
+    """Blocks of all rounds are blocks of one message."""
+
+    answers, table = ANSWERS, PARTS
+
+    def failed(self, failure: SaidError) -> bytes:
+        """The event ``error``."""
+        error = {"type": failure.kind, "message": failure.message}
+        return sse({"type": "error", "error": error}, "error")

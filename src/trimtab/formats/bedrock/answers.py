@@ -1,0 +1,55 @@
+"""Answers of Bedrock Converse, whole and as frames of an AWS event stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.formats.bedrock.parts import PARTS
+from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError
+from trimtab.formats.engine.aws_event_stream import event_frame, exception_frame
+from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
+
+_INPUT = ("toolUse", "input")
+_SEALED = ("reasoningContent", "redactedContent")
+ANSWERS = AnswerTable(
+    parts=("output", "message", "content"),
+    summed=("metrics",),  # milliseconds
+    stop="stopReason",
+    stops=("tool_use", "end_turn"),
+    type="",
+    opening=("messageStart",),
+    ending=("messageStop", "metadata"),
+    final_usage="metadata",
+    index="contentBlockIndex",
+    begun=("start",),
+    text=("delta", "text"),
+    deltas=(
+        Delta(("text",), ("text",)),
+        Delta(_INPUT, _INPUT, "json"),
+        Delta(("reasoningContent", "text"), ("reasoningContent", "reasoningText", "text")),
+        Delta(
+            ("reasoningContent", "signature"), ("reasoningContent", "reasoningText", "signature")
+        ),
+        Delta(_SEALED, _SEALED, "value"),
+    ),
+)
+_EXCEPTIONS = {
+    429: "throttlingException",
+    503: "serviceUnavailableException",
+    529: "serviceUnavailableException",
+}
+
+
+class BedrockRewriter(AnswerRewriter):
+    """Blocks of all rounds are blocks of one message."""
+
+    answers, table = ANSWERS, PARTS
+
+    def _frame(self, tree: dict[str, Any], name: str) -> bytes:
+        return event_frame(name, dumped(tree))
+
+    def failed(self, failure: SaidError) -> bytes:
+        """An exception as its SDK raises it."""
+        usual = "validationException" if failure.status < 500 else "internalServerException"
+        error = dumped({"message": failure.message})
+        return exception_frame(_EXCEPTIONS.get(failure.status, usual), error)
