@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from trimtab.clients.request_target import RequestTarget
 from trimtab.errors import TrimtabError
+from trimtab.formats import FORMATS
 from trimtab.formats.body import RequestBody
 from trimtab.rounds import ExchangeMemory, RecallRounds, exchanges_of, rewritable
 from trimtab.rounds.declaration import INTERNAL, OWN
-from trimtab.rounds.request_layouts import tools_of
 from trimtab.session import Session
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
@@ -83,7 +83,7 @@ class Recalls:
         self._tell(REFUSED)
 
     def _kind(self, tree: Any, target: RequestTarget) -> tuple[str, int]:
-        tools = tools_of(target.format.partition(":")[0], tree) if isinstance(tree, dict) else None
+        tools = FORMATS[target.format.partition(":")[0]].table.tools.of(tree)
         return target.key, len(tools or ())
 
     def _tell(self, why_not: str) -> None:

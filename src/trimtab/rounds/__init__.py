@@ -2,8 +2,8 @@
 sees as one answer.
 
 ``recall_rounds`` has the order of a round; ``offered_tools`` the tools and their results;
-``hidden_exchanges`` what the client did not see, put back into its later requests; the files named
-for a format rewrite its answers.
+``hidden_exchanges`` what the client did not see, put back into its later requests; each
+format's own rewriter (``formats/engine/rewriter.py``) makes one answer of several.
 """
 
 from __future__ import annotations

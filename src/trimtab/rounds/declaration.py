@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trimtab.formats import FORMATS
+from trimtab.formats.engine.parts import ToolTable, camel, value_at
+from trimtab.formats.gemini_interactions.parts import CONTENT
 from trimtab.jsontext.paths import Insert, PathOp, Set
-from trimtab.rounds.request_layouts import history, offers_any, texts, tools_of, tools_path
+from trimtab.rounds.request_layouts import history, texts
 from trimtab.transcript.client_requests import begins_with_any
 
 OWN = "own"
@@ -32,9 +35,10 @@ def why_undeclared(format: str, body: Any, names: Sequence[str], *, alone: bool)
     """
     if not isinstance(body, dict):
         return INTERNAL
-    if offers_any(format, body, names):
+    tools = FORMATS[format].table.tools
+    offered = tools.of(body)
+    if not set(names).isdisjoint(tools.names(offered)):
         return OWN
-    offered = tools_of(format, body)
     if (offered is None and not alone) or _is_internal(format, body):
         return INTERNAL
     if body.get("n", 1) not in (None, 1):
@@ -52,7 +56,8 @@ def _incompatible(format: str, body: Mapping[str, Any], offered: Any) -> str:
     if format == "gemini-interactions":
         kept = body.get("store") is not False or body.get("previous_interaction_id")
         return STATE if kept else "" if _is_of_steps(body.get("input")) else PARTS
-    return BUILT_IN if format == "gemini" and offered and _declarations(offered) is None else ""
+    tools = FORMATS[format].table.tools
+    return BUILT_IN if tools.listed and offered and _declarations(tools, offered) is None else ""
 
 
 def _is_of_steps(given: Any) -> bool:
@@ -60,10 +65,7 @@ def _is_of_steps(given: Any) -> bool:
     if isinstance(given, str):
         return True
     steps = given if isinstance(given, list) else [None]
-    return all(isinstance(s, dict) and s.get("type") not in (None, *_CONTENT) for s in steps)
-
-
-_CONTENT = ("text", "image", "audio", "document", "video")
+    return all(isinstance(s, dict) and s.get("type") not in (None, *CONTENT) for s in steps)
 
 
 _BESIDE = (
@@ -79,63 +81,46 @@ _BESIDE = (
 
 def asks_for_structure(format: str, body: Mapping[str, Any]) -> bool:
     """Whether the whole text of an answer has to be one JSON value."""
-    if format == "openai-chat":
-        return _object(body.get("response_format")).get("type") in _JSON
-    if format == "openai-responses":
-        return _object(_object(body.get("text")).get("format")).get("type") in _JSON
-    if format == "gemini":
-        config = _object(body.get("generationConfig"))
-        return config.get("responseMimeType") == "application/json"
-    if format == "gemini-interactions":
-        return bool(body.get("response_format"))
-    if format == "bedrock":
-        return bool(_object(body.get("outputConfig")).get("textFormat"))
-    return bool(body.get("output_format") or _object(body.get("output_config")).get("format"))
-
-
-_JSON = ("json_object", "json_schema")
+    return any(
+        value_at(body, path) in values if values else bool(value_at(body, path))
+        for path, values in FORMATS[format].rewriter.answers.structured
+    )
 
 
 def declaring(format: str, body: Any, definitions: Sequence[Mapping[str, Any]]) -> list[PathOp]:
     """The operations that put tools behind those of the client."""
-    offered, path = tools_of(format, body), tools_path(format)
+    tools = FORMATS[format].table.tools
+    offered, path = tools.of(body), tools.path
     if offered is None:
         holder = body.get(path[0]) if len(path) > 1 else body
         if isinstance(holder, dict):
             return [Set(path, list(definitions))]
         return [Set(path[:1], {path[1]: list(definitions)})]
-    if format == "gemini" and (place := _declarations(offered)) is not None:
+    if tools.listed and (place := _declarations(tools, offered)) is not None:
         # One tool holds all functions: Vertex takes several tools only if all of them search.
         at, key = place
-        functions = [row for one in definitions for row in one["functionDeclarations"]]
+        functions = [row for one in definitions for row in one[tools.listed]]
         return [Insert((*path, at, key, len(offered[at][key])), row) for row in functions]
     return [Insert((*path, len(offered)), dict(one)) for one in definitions]
 
 
-def _declarations(offered: Sequence[Any]) -> tuple[int, str] | None:
-    """Index and key of the last of Gemini's tools that has functions."""
+def _declarations(tools: ToolTable, offered: Sequence[Any]) -> tuple[int, str] | None:
+    """Index and key of the last tool that has functions, where one holds all."""
     for at in reversed(range(len(offered))):
-        for key in ("functionDeclarations", "function_declarations"):
-            if isinstance(offered[at], dict) and isinstance(offered[at].get(key), list):
+        for key, value in offered[at].items() if isinstance(offered[at], dict) else ():
+            if camel(key) == tools.listed and isinstance(value, list):
                 return at, key
     return None
 
 
 def _requires_a_call(format: str, body: Mapping[str, Any]) -> bool:
     """Whether the model has to call some tool, no matter which."""
-    if format == "bedrock":
-        choice = _object(_object(body.get("toolConfig")).get("toolChoice"))
-        return "any" in choice
-    if format == "gemini":
-        config = _object(_object(body.get("toolConfig")).get("functionCallingConfig"))
-        return config.get("mode") == "ANY" and not config.get("allowedFunctionNames")
-    holder = body.get("generation_config") if format == "gemini-interactions" else body
-    wanted = _object(holder).get("tool_choice")
-    return (wanted.get("type") if isinstance(wanted, dict) else wanted) in ("required", "any")
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    wanted = value_at(body, FORMATS[format].table.tools.choice)
+    if isinstance(wanted, dict):
+        if wanted.get("allowedFunctionNames"):
+            return False
+        wanted = wanted.get("type") or wanted.get("mode") or next(iter(wanted), "")
+    return wanted in ("required", "any", "ANY")
 
 
 def _is_internal(format: str, body: Mapping[str, Any]) -> bool:
@@ -147,5 +132,6 @@ def _is_internal(format: str, body: Mapping[str, Any]) -> bool:
     last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
     if last.get("type") == "compaction_trigger":
         return True
-    places = (body.get("system"), body.get("instructions"), last.get("content"), last.get("parts"))
-    return begins_with_any(text for place in places for text in texts(place, "text"))
+    content = last.get(FORMATS[format].content_key)
+    places = (body.get("system"), body.get("instructions"), content)
+    return begins_with_any(text for place in places for text in texts(place))

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from trimtab.rounds.request_layouts import LAYOUTS, history, runs
+from trimtab.formats import FORMATS, Format
+from trimtab.rounds.request_layouts import history, runs, said
 from trimtab.telemetry import logger
 
 RESPONSES = "responses"
@@ -144,7 +145,7 @@ class HiddenExchanges:
     ) -> Any:
         """The request with every exchange of this conversation in its place; the same object if
         there is none."""
-        messages, layout = history(format, body), LAYOUTS[format]
+        messages, kind = history(format, body), FORMATS[format]
         turns = [
             (turn_key(format, messages, first, end), first, end)
             for first, end in runs(format, messages)
@@ -158,13 +159,13 @@ class HiddenExchanges:
             if hidden is None:
                 continue
             found.add(key)
-            given_back += [*_fronted(messages[done:first], waiting, layout.grouped), *hidden.real]
+            given_back += [*_fronted(messages[done:first], waiting, kind), *hidden.real]
             done, waiting = end, hidden.results
         self._tell_lost(conversation, messages, found)
         if not done:
             return body
-        given_back += _fronted(messages[done:], waiting, layout.grouped)
-        return {**body, layout.key: given_back}
+        given_back += _fronted(messages[done:], waiting, kind)
+        return {**body, kind.table.messages: given_back}
 
     def _read(self, conversation: str, keys: list[str], store: ExchangeStore) -> None:
         """Have in memory what a store has of these turns; each is asked for once."""
@@ -198,22 +199,21 @@ class HiddenExchanges:
                 )
 
 
-def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]:
+def _fronted(messages: list[Any], results: list[Any], kind: Format) -> list[Any]:
     """The messages with these results at the front of the first."""
     if not results:
         return messages
     if not messages:
-        return [{"role": "user", grouped: results}]
+        return [kind.results_message(results)]
     first = messages[0]
-    content = first.get(grouped)
-    content = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    return [{**first, grouped: [*results, *content]}, *messages[1:]]
+    content = first.get(kind.content_key)
+    content = content if isinstance(content, list) else [kind.text_part(content)]
+    return [{**first, kind.content_key: [*results, *content]}, *messages[1:]]
 
 
 def turn_key(format: str, messages: list[Any], first: int, end: int) -> str:
     """The key of a model turn: a digest of its text, its calls and the message before it."""
-    texts_of = LAYOUTS[format].said
-    words = [text for message in messages[first:end] for text in texts_of(message) if text]
+    words = [text for message in messages[first:end] for text in said(format, message) if text]
     before = [_plain(messages[first - 1])] if first else []
     return _digest([words, before])
 

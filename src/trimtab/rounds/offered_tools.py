@@ -13,6 +13,7 @@ from trimtab.formats.detect import FormatName
 from trimtab.journal.excerpts import Said, answer
 from trimtab.session import Session
 from trimtab.sessions.note_tool import note_tool
+from trimtab.sessions.own_tool import Declaration, OwnTool
 from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.sessions.session_turns import RequestOriginals, prunable
 from trimtab.settings import FitKeywords
@@ -69,26 +70,9 @@ def definition(format: str, name: str) -> dict[str, Any]:
     """A tool as this format declares it."""
     if name == NOTE:
         return note_tool(format).definition
-    tool: dict[str, Any] = recall_tool(format).definition
-    return tool if name == NAME else _renamed(tool, name)
-
-
-def _renamed(value: Any, name: str) -> Any:
-    """Recall's declaration, changed to that of another tool."""
-    if isinstance(value, list):
-        return [_renamed(item, name) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("name") != NAME:
-        return {key: _renamed(item, name) for key, item in value.items()}
-    about, schema = _TOOLS[name]
-    renamed = {**value, "name": name, "description": about}
-    for key in ("parameters", "input_schema"):
-        if key in renamed:
-            renamed[key] = schema
-    if "inputSchema" in renamed:
-        renamed["inputSchema"] = {"json": schema}
-    return renamed
+    if name == NAME:
+        return recall_tool(format).definition
+    return OwnTool(format, Declaration(name, *_TOOLS[name])).definition
 
 
 def result(

@@ -2,21 +2,16 @@
 calls.
 
 This file says how its calls are answered over several rounds.  ``declaration`` says which requests
-get the tool; the files named for a format rewrite its answers.
+get the tool; the format's rewriter makes one answer of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from trimtab.formats.anthropic.answers import AnthropicRewriter
-from trimtab.formats.bedrock.answers import BedrockRewriter
+from trimtab.formats import FORMATS
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
-from trimtab.formats.gemini.answers import GeminiRewriter
-from trimtab.formats.gemini_interactions.answers import GeminiInteractionsRewriter
-from trimtab.formats.openai_chat.answers import OpenAIChatRewriter
+from trimtab.formats.engine.rewriter import dumped
 from trimtab.formats.openai_responses.answers import OpenAIResponsesRewriter
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.parsing import encode
@@ -33,23 +28,9 @@ from trimtab.rounds.hidden_exchanges import (
     HiddenExchanges,
     hidden_exchange,
 )
-from trimtab.rounds.request_layouts import (
-    LAYOUTS,
-    history,
-    tools_of,
-    with_turn,
-)
+from trimtab.rounds.request_layouts import history, with_turn
 from trimtab.session import Session
 from trimtab.telemetry import fault, logger
-
-REWRITERS: Mapping[str, Callable[[], AnswerRewriter]] = {
-    "openai-chat": OpenAIChatRewriter,
-    "openai-responses": OpenAIResponsesRewriter,
-    "anthropic": AnthropicRewriter,
-    "bedrock": BedrockRewriter,
-    "gemini": GeminiRewriter,
-    "gemini-interactions": GeminiInteractionsRewriter,
-}
 
 
 def rewritable(format: str, *, listed: bool, framed: bool) -> bool:
@@ -58,7 +39,7 @@ def rewritable(format: str, *, listed: bool, framed: bool) -> bool:
     ``listed``: a stream is one JSON array; ``framed``: it consists of AWS event-stream frames.
     """
     # Claude's own events in frames of AWS are not written.
-    return format in REWRITERS and not listed and framed == (format == "bedrock")
+    return not listed and framed == (format == "bedrock")
 
 
 MAX_ROUNDS = 6
@@ -92,7 +73,7 @@ class RecallRounds:
         """Whether the client gets the text of the last round only: a JSON value has to be whole."""
         self.why_not = ""
         """Why it does not, if it does not: see ``declaration``."""
-        self.rewriter = REWRITERS[format]()
+        self.rewriter = FORMATS[format].rewriter()
         self.rewriter.ours = frozenset(self._names)
         self.rewriter.sums_prompts = sums_prompts
 
@@ -117,7 +98,8 @@ class RecallRounds:
         restored = self._memory.followed(body, self._facts)
         restored = self._memory.restored(self._format, conversation, restored, self._facts)
         if why_not:
-            no_tools = tools_of(self._format, body) is None  # calls without tools are refused
+            # Calls without tools are refused.
+            no_tools = FORMATS[self._format].table.tools.of(body) is None
             return None if restored is body or no_tools else dumped(restored)
         tools = [offered_tools.definition(self._format, name) for name in self._names]
         added = declaring(self._format, body, tools)
@@ -177,7 +159,7 @@ class RecallRounds:
             first, last = rewriter.first_id, rewriter.last_id
             for name in {first, last} if results else {first}:  # a client may have read either
                 self._memory.follow(name, last, results, self._facts)
-        if not LAYOUTS[self._format].grouped:
+        if not FORMATS[self._format].results_in_user:
             real, results = [*real, *results], []
         key, hidden = hidden_exchange(
             self._format, self._asked, rewriter.visible(), [*self._real, *real], results

@@ -7,8 +7,9 @@ import json
 import pytest
 from proxies import ask, proxied
 
+from trimtab.formats import FORMATS
 from trimtab.rounds.hidden_exchanges import ExchangeMemory, HiddenExchange, turn_key
-from trimtab.rounds.request_layouts import LAYOUTS, history
+from trimtab.rounds.request_layouts import history
 from trimtab_lab.testing import Answer, Call, StrictProvider
 
 SECRET = "the original of somebody else"
@@ -35,7 +36,7 @@ OTHERS = [("provider", "b"), ("elsewhere", "a"), ("elsewhere", "b")]
 
 
 def test_every_format_is_among_them():
-    assert set(BODIES) == set(LAYOUTS)
+    assert set(BODIES) == set(FORMATS)
 
 
 @pytest.mark.parametrize("format", BODIES)

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
+from trimtab.formats import FORMATS
 from trimtab.jsontext import paths, splicing
 from trimtab.rounds import declaration
 from trimtab.rounds.declaration import declaring, why_undeclared
-from trimtab.rounds.recall_rounds import REWRITERS
 from trimtab.sessions.recall_tool import NAME, recall_tool
 
 READ = {"name": "read", "parameters": {"type": "object"}}
@@ -24,7 +24,7 @@ TOOLS = {
 }
 LISTS = {"openai-responses": "input", "gemini": "contents", "gemini-interactions": "input"}
 KEPT = {"gemini-interactions": {"store": False}}
-EVERY = pytest.mark.parametrize("format", REWRITERS)
+EVERY = pytest.mark.parametrize("format", FORMATS)
 
 
 def body(format, offers=True, **more):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.formats.bedrock.answers import BedrockRewriter
-from trimtab.formats.engine.rewriter import added, summed
+from trimtab.formats.engine.answers import added, summed
 
 FIRST = {
     "prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "service_tier": "a",

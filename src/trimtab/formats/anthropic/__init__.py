@@ -1,6 +1,6 @@
 """Anthropic Messages: how it is read, what it refuses, how that is repaired."""
 
-from trimtab.formats.anthropic import format, parts, rules
+from trimtab.formats.anthropic import answers, format, parts, rules
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.repair.id_case import with_id_case
@@ -14,6 +14,7 @@ FORMAT = Format(
     read_message=format.read_message,
     groups=group_turns,
     table=parts.PARTS,
+    rewriter=answers.AnthropicRewriter,
     text_part=text_part,
     text_message=text_message,
     mark_of=mark_of,

@@ -8,6 +8,7 @@ from trimtab.formats.engine.rewriter import AnswerRewriter, sse
 
 ANSWERS = AnswerTable(
     parts=("content",),
+    structured=((("output_format",), ()), (("output_config", "format"), ())),
     stop="stop_reason",
     stops=("tool_use", "end_turn"),
     opening=("message_start",),

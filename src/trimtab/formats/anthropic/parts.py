@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows, ToolTable
 
+_CALL = PartRow("call", ("id",), ("name",), ("input",), speaker="assistant")
+_RESULT = PartRow(
+    "result", ("tool_use_id",), payload=("content",), error=("is_error",), failed=(True,),
+    speaker="user",
+)  # fmt: skip
 _SERVER_CALL = PartRow("server-call", ("id",), ("name",), ("input",))
 CONTENT: Rows = {
     "text": PartRow("text", payload=("text",)),
-    "tool_use": PartRow("call", ("id",), ("name",), ("input",), speaker="assistant"),
-    "tool_result": PartRow(
-        "result", ("tool_use_id",), payload=("content",), error=("is_error",), failed=(True,),
-        speaker="user",
-    ),
+    "tool_use": _CALL,
+    "tool_result": _RESULT,
     "thinking": PartRow(
         "reasoning", payload=("thinking",), seal=("signature",), speaker="assistant"
     ),
@@ -28,5 +30,8 @@ PARTS = PartTable(
     messages="messages",
     roles={"system": "system", "user": "user", "assistant": "assistant"},
     parts={"content": CONTENT},
+    call=("tool_use", _CALL),
+    result=("tool_result", _RESULT),
+    tools=ToolTable(schema=("input_schema",)),
     mark="cache_control",
 )

@@ -1,6 +1,6 @@
 """Amazon Bedrock Converse: how it is read, what it refuses, how that is repaired."""
 
-from trimtab.formats.bedrock import format, parts, rules
+from trimtab.formats.bedrock import answers, format, parts, rules
 from trimtab.formats.engine.base import Format
 from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.repair.id_case import with_id_case
@@ -14,6 +14,7 @@ FORMAT = Format(
     read_message=format.read_message,
     groups=group_turns,
     table=parts.PARTS,
+    rewriter=answers.BedrockRewriter,
     text_part=format.text_part,
     text_message=format.text_message,
     mark_of=format.mark_of,

@@ -14,6 +14,7 @@ _SEALED = ("reasoningContent", "redactedContent")
 ANSWERS = AnswerTable(
     parts=("output", "message", "content"),
     summed=("metrics",),  # milliseconds
+    structured=((("outputConfig", "textFormat"), ()),),
     stop="stopReason",
     stops=("tool_use", "end_turn"),
     type="",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows, ToolTable
 
-_CALL = (("toolUse", "toolUseId"), ("toolUse", "name"), ("toolUse", "input"))
-_RESULT = (("toolResult", "toolUseId"), (), ("toolResult", "content"))
+_CALL_PATHS = (("toolUse", "toolUseId"), ("toolUse", "name"), ("toolUse", "input"))
+_RESULT_PATHS = (("toolResult", "toolUseId"), (), ("toolResult", "content"))
+_CALL = PartRow("call", *_CALL_PATHS, speaker="assistant")
+_RESULT = PartRow(
+    "result", *_RESULT_PATHS, error=("toolResult", "status"), failed=("error",), speaker="user",
+    text=("toolResult", "content", 0, "text"),
+)  # fmt: skip
 CONTENT: Rows = {
     "text": PartRow("text", payload=("text",)),
     "toolUse": (
-        PartRow("server-call", *_CALL, speaker="assistant",
+        PartRow("server-call", *_CALL_PATHS, speaker="assistant",
                 when=(("toolUse", "type"), "server_tool_use")),
-        PartRow("call", *_CALL, speaker="assistant"),
+        _CALL,
     ),
     "toolResult": (
-        PartRow("result", *_RESULT, error=("toolResult", "status"), failed=("error",),
-                speaker="user"),
-        PartRow("server-result", *_RESULT, speaker="assistant"),
+        _RESULT,
+        PartRow("server-result", *_RESULT_PATHS, speaker="assistant"),
     ),
     "reasoningContent": PartRow(
         "reasoning", payload=("reasoningContent", "reasoningText", "text"),
@@ -34,5 +38,11 @@ PARTS = PartTable(
     roles={"user": "user", "assistant": "assistant", "system": "system"},
     parts={"content": CONTENT},
     by_key=True,
+    call=("toolUse", _CALL),
+    result=("toolResult", _RESULT),
+    tools=ToolTable(
+        ("toolConfig", "tools"), within=("toolSpec",), schema=("inputSchema", "json"),
+        choice=("toolConfig", "toolChoice"),
+    ),
     mark="cachePoint",
-)
+)  # fmt: skip

@@ -35,6 +35,9 @@ class AnswerTable:
     """The reason where tools were called, and the one where the model is done."""
     blank: Any = None
     """The part of an answer that says nothing; None if it may have no part."""
+    structured: tuple[tuple[Path, tuple[str, ...]], ...] = ()
+    """(path, values) in a request by which the whole text has to be one JSON value; without
+    values: any that is true."""
     # --- streams ---
     type: str = "type"
     """The key of an event's type; "": its name."""
@@ -88,3 +91,38 @@ class SaidError:
         usual = "rate_limit_exceeded" if status == 429 else "server_error"
         kind = next((kind for kind in kinds if isinstance(kind, str) and kind), usual)
         return cls(status, kind, str(details.get("message") or f"refused with status {status}"))
+
+
+def added(first: Any, second: Any) -> Any:
+    """Two usages added: the later prompt, the sum of both outputs."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second if isinstance(second, dict) else first
+    total = {**first, **second}
+    for key in _SUMMED:
+        if type(first.get(key)) is int and type(second.get(key)) is int:
+            total[key] = first[key] + second[key]
+    return total
+
+
+def summed(first: Any, second: Any) -> Any:
+    """Two usages added, number by number, as deep as they go; of texts the later one."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = dict.fromkeys((*first, *second))
+        return {key: summed(first.get(key), second.get(key)) for key in keys}
+    if isinstance(first, list) and isinstance(second, list):
+        return _by_modality([*first, *second])
+    numbers = [value for value in (first, second) if type(value) in (int, float)]
+    return sum(numbers) if len(numbers) == 2 else first if second is None else second
+
+
+def _by_modality(rows: list[Any]) -> list[Any]:
+    """Gemini's details: one row a modality."""
+    by_name = dict[Any, Any]()
+    for row in rows:
+        name = row.get("modality") if isinstance(row, dict) else None
+        by_name[name] = summed(by_name.get(name), row)
+    return list(by_name.values())
+
+
+_SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
+           "thoughtsTokenCount", "total_output_tokens", "total_thought_tokens")  # fmt: skip

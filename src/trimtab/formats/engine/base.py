@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from trimtab.formats.engine.parts import PartTable
+from trimtab.formats.engine.rewriter import AnswerRewriter
 from trimtab.formats.engine.rule import RuleTable, Shape
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path, PathOp
@@ -88,6 +89,8 @@ class Format:
     """The groups of the messages, in order."""
     table: PartTable
     """Where the parts of its messages are."""
+    rewriter: type[AnswerRewriter]
+    """Takes answers in, and makes one of several."""
 
     # --- how it is written ---
 
@@ -108,10 +111,6 @@ class Format:
 
     # --- where it differs from the others ---
 
-    messages_key: str = "messages"
-    """The key of a body that holds its messages."""
-    content_key: str = "content"
-    """The key of a message that holds its parts."""
     head_keys: tuple[str, ...] = ()
     """The keys beside the messages that ``read_head`` reads."""
     merges_roles: bool = False
@@ -140,6 +139,16 @@ class Format:
     """Whether the request's model refuses reasoning after anything before it has changed."""
     drop_block_ops: Callable[[Tree], tuple[PathOp, ...]] = no_option
     """Operations that ask the API to drop reasoning which no longer fits what precedes it."""
+
+    @property
+    def messages_key(self) -> str:
+        """The key of a body that holds its messages."""
+        return self.table.messages
+
+    @property
+    def content_key(self) -> str:
+        """The key of a message that holds its parts."""
+        return self.table.content
 
     def base(self, tree: Tree) -> Path:
         """The path of the list of messages: ``("messages",)``, or ``()`` for a bare list."""

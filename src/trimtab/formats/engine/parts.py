@@ -36,6 +36,10 @@ class PartRow:
     """The values at ``error`` that mean failure; none listed: any that is true."""
     seal: Path = ()
     """The signature, or the encrypted content."""
+    text: Path = ()
+    """Where a plain text goes if not at ``payload``."""
+    written: tuple[str, ...] = ("id", "payload", "error")
+    """What a result of ours says, in this order; an error without ``failed`` is its text."""
     medium: Literal["", "image", "document", "audio", "video"] = ""
     named: str = ""
     """The name of a part that has none in it."""
@@ -104,6 +108,50 @@ class NeutralPart(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ToolTable:
+    """How a request declares its tools."""
+
+    path: Path = ("tools",)
+    """The list of tools."""
+    outer: Mapping[str, Any] = field(default_factory=dict)
+    """What a function's declaration begins with."""
+    within: Path = ()
+    """Where its name and description are; a number at the end: one tool holds all functions."""
+    schema: Path = ("parameters",)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    choice: Path = ("tool_choice",)
+    """Where a request says whether a tool has to be called."""
+
+    def define(self, name: str, description: str, schema: Any) -> dict[str, Any]:
+        """A declaration."""
+        inner = put({"name": name, "description": description}, self.schema, schema)
+        if self.within:
+            return put(self.outer, self.within, inner)  # type: ignore[no-any-return]
+        return {**self.outer, **inner, **self.after}
+
+    @property
+    def listed(self) -> str:
+        """The key under which one tool holds all functions; "" if each is a tool."""
+        return str(self.within[0]) if self.within and isinstance(self.within[-1], int) else ""
+
+    def of(self, body: Any) -> list[Any] | None:
+        """The list of tools of a request; None where it has none."""
+        tools = value_at(body, self.path)
+        return tools if isinstance(tools, list) and tools else None
+
+    def names(self, tools: Any) -> list[str]:
+        """The names of the declared functions."""
+        names = []
+        for tool in tools if isinstance(tools, list) else ():
+            inner = (
+                tool.get(self.within[0], tool) if self.within and isinstance(tool, dict) else tool
+            )
+            rows = inner if isinstance(inner, list) else [inner]
+            names += [str(row.get("name")) for row in rows if isinstance(row, dict)]
+        return names
+
+
+@dataclass(frozen=True)
 class PartTable:
     """One format's messages and parts."""
 
@@ -113,8 +161,15 @@ class PartTable:
     """The role of a message, or the type of an item that holds parts → who speaks."""
     parts: Mapping[str, Rows | PartRow]
     """Key of a message → the rows of the parts in its list, or the row of the one part there."""
+    call: tuple[str, PartRow]
+    """Type and row of a function's call."""
+    result: tuple[str, PartRow]
+    """Type and row of its result."""
+    tools: ToolTable
     by_key: bool = False
     """Whether a part is known by the key that it has, instead of its ``type``."""
+    ids_optional: bool = False
+    """Whether calls may have no id, so that they are known by name and arguments."""
     items: Rows = field(default_factory=dict)
     """Messages that are one part by themselves."""
     item_by: str = "type"
@@ -141,6 +196,21 @@ class PartTable:
         """A message of the model."""
         role = next(role for role, speaker in self.roles.items() if speaker == "assistant")
         return {"role": role, self.content: parts}
+
+    def write_result(self, id: Any, name: str, text: str, failed: bool) -> dict[str, Any]:
+        """A result with this text: a part, or a message where results are messages."""
+        type, row = self.result
+        part: dict[str, Any] = {} if self.by_key else {self.item_by: type}
+        has_text_error = failed and "error" in row.written and not row.failed
+        values = {"name": (row.name, name)}
+        values["payload"] = (row.error if has_text_error else row.text or row.payload, text)
+        if id or not self.ids_optional:
+            values["id"] = (row.id, id)
+        if failed and row.failed:
+            values["error"] = (row.error, row.failed[0])
+        for what in row.written:
+            part = put(part, *values[what]) if what in values else part
+        return part
 
     def speaker(self, message: Any) -> Speaker:
         """Who speaks."""

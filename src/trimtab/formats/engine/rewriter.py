@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError
+from trimtab.formats.engine.answers import AnswerTable, SaidError, added, summed
 from trimtab.formats.engine.parts import NeutralPart, PartTable, put, value_at
 from trimtab.formats.engine.stream_events import StreamEvent, parsed, server_sent
 from trimtab.jsontext.paths import Path
@@ -375,38 +375,3 @@ def sse(value: Any, name: str = "", end: bytes = b"\n") -> bytes:
 def dumped(value: Any) -> bytes:
     """Compact JSON."""
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def added(first: Any, second: Any) -> Any:
-    """Two usages added: the later prompt, the sum of both outputs."""
-    if not isinstance(first, dict) or not isinstance(second, dict):
-        return second if isinstance(second, dict) else first
-    total = {**first, **second}
-    for key in _SUMMED:
-        if type(first.get(key)) is int and type(second.get(key)) is int:
-            total[key] = first[key] + second[key]
-    return total
-
-
-def summed(first: Any, second: Any) -> Any:
-    """Two usages added, number by number, as deep as they go; of texts the later one."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        keys = dict.fromkeys((*first, *second))
-        return {key: summed(first.get(key), second.get(key)) for key in keys}
-    if isinstance(first, list) and isinstance(second, list):
-        return _by_modality([*first, *second])
-    numbers = [value for value in (first, second) if type(value) in (int, float)]
-    return sum(numbers) if len(numbers) == 2 else first if second is None else second
-
-
-def _by_modality(rows: list[Any]) -> list[Any]:
-    """Gemini's details: one row a modality."""
-    by_name = dict[Any, Any]()
-    for row in rows:
-        name = row.get("modality") if isinstance(row, dict) else None
-        by_name[name] = summed(by_name.get(name), row)
-    return list(by_name.values())
-
-
-_SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
-           "thoughtsTokenCount", "total_output_tokens", "total_thought_tokens")  # fmt: skip

@@ -1,20 +1,19 @@
 """Gemini generateContent: how it is read, what it refuses, how that is repaired."""
 
 from trimtab.formats.engine.base import Format
-from trimtab.formats.gemini import format, parts, rules
+from trimtab.formats.gemini import answers, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "gemini",
     detect=format.detect,
-    messages_key="contents",
-    content_key="parts",
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,
     read_facts=format.read_facts,
     read_message=format.read_message,
     groups=format.groups,
     table=parts.PARTS,
+    rewriter=answers.GeminiRewriter,
     text_part=format.text_part,
     text_at=format.text_at,
     text_message=format.text_message,

@@ -11,7 +11,10 @@ from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.formats.gemini.parts import PARTS
 
 ANSWERS = AnswerTable(
-    parts=("candidates", 0, "content", "parts"), usage="usageMetadata", blank={"text": ""}
+    parts=("candidates", 0, "content", "parts"),
+    usage="usageMetadata",
+    blank={"text": ""},
+    structured=((("generationConfig", "responseMimeType"), ("application/json",)),),
 )
 
 

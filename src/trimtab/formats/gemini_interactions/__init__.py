@@ -2,19 +2,19 @@
 
 from trimtab.formats.engine.base import Format
 from trimtab.formats.engine.grouping import group_turns
-from trimtab.formats.gemini_interactions import format, parts, rules
+from trimtab.formats.gemini_interactions import answers, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "gemini-interactions",
     detect=format.detect,
-    messages_key="input",
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,
     read_facts=format.read_facts,
     read_message=format.read_message,
     groups=group_turns,
     table=parts.PARTS,
+    rewriter=answers.GeminiInteractionsRewriter,
     text_part=format.text_part,
     text_at=format.text_at,
     text_message=format.text_message,

@@ -11,6 +11,7 @@ from trimtab.formats.gemini_interactions.streamed_steps import ENDS, StreamedSte
 
 ANSWERS = AnswerTable(
     parts=("steps",),
+    structured=((("response_format",), ()),),
     type="event_type",
     opening=("interaction.",),
     ending=ENDS,

@@ -2,7 +2,7 @@
 
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
-from trimtab.formats.openai_chat import format, parts, reasoning_rules, rules
+from trimtab.formats.openai_chat import answers, format, parts, reasoning_rules, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
@@ -14,6 +14,7 @@ FORMAT = Format(
     read_message=format.read_message,
     groups=group_turns,
     table=parts.PARTS,
+    rewriter=answers.OpenAIChatRewriter,
     text_part=text_part,
     text_message=text_message,
     mark_of=mark_of,

@@ -11,7 +11,10 @@ from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.formats.openai_chat.parts import CALLS, PARTS
 
 ANSWERS = AnswerTable(
-    parts=("choices", 0, "message"), stop="finish_reason", stops=("tool_calls", "stop")
+    parts=("choices", 0, "message"),
+    stop="finish_reason",
+    stops=("tool_calls", "stop"),
+    structured=((("response_format", "type"), ("json_object", "json_schema")),),
 )
 
 

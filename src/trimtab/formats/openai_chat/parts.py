@@ -3,7 +3,7 @@ results as messages, and the blocks of Anthropic that gateways accept."""
 
 from __future__ import annotations
 
-from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows, ToolTable
 
 _TEXT = PartRow("text", payload=("text",))
 _IMAGE, _DOCUMENT = PartRow("media", medium="image"), PartRow("media", medium="document")
@@ -27,9 +27,14 @@ CONTENT: Rows = {
     "*_tool_use": PartRow("server-call", ("id",), ("name",), ("input",)),
     "*_tool_result": PartRow("server-result", ("tool_use_id",), payload=("content",)),
 }
+_FUNCTION = PartRow("call", ("id",), ("function", "name"), ("function", "arguments"), "json-string")
+_RESULT = PartRow(
+    "result", ("tool_call_id",), ("name",), ("content",), written=("id", "payload"),
+    error=("status",), failed=("error",),  # as LangChain keeps it
+)  # fmt: skip
 CALLS: Rows = {
     "custom": PartRow("call", ("id",), ("custom", "name"), ("custom", "input"), "string"),
-    "*": PartRow("call", ("id",), ("function", "name"), ("function", "arguments"), "json-string"),
+    "*": _FUNCTION,
 }
 
 PARTS = PartTable(
@@ -44,12 +49,12 @@ PARTS = PartTable(
         "function_call": PartRow("call", (), ("name",), ("arguments",), "json-string"),
     },
     items={
-        "tool": PartRow(
-            "result", ("tool_call_id",), ("name",), ("content",),
-            error=("status",), failed=("error",),  # as LangChain keeps it
-        ),
+        "tool": _RESULT,
         "function": PartRow("result", (), ("name",), ("content",)),
     },
     item_by="role",
+    call=("function", _FUNCTION),
+    result=("tool", _RESULT),
+    tools=ToolTable(outer={"type": "function"}, within=("function",)),
     mark="cache_control",
 )  # fmt: skip

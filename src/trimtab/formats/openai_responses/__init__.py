@@ -1,19 +1,19 @@
 """OpenAI Responses: how it is read, what it refuses, how that is repaired."""
 
 from trimtab.formats.engine.base import Format
-from trimtab.formats.openai_responses import format, item_rules, parts, rules
+from trimtab.formats.openai_responses import answers, format, item_rules, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "openai-responses",
     detect=format.detect,
-    messages_key="input",
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,
     read_facts=format.read_facts,
     read_message=format.read_message,
     groups=format.groups,
     table=parts.PARTS,
+    rewriter=answers.OpenAIResponsesRewriter,
     dependent_paths=format.dependent_paths,
     text_part=format.text_part,
     text_message=format.text_message,

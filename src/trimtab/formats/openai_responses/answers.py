@@ -11,6 +11,7 @@ from trimtab.formats.openai_responses.parts import PARTS
 
 ANSWERS = AnswerTable(
     parts=("output",),
+    structured=((("text", "format", "type"), ("json_object", "json_schema")),),
     opening=("response.created", "response.in_progress", "response.queued"),
     ending=("response.completed", "response.incomplete", "response.failed"),
     last="response",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.parts import PartRow, PartTable, Rows
+from trimtab.formats.engine.parts import PartRow, PartTable, Rows, ToolTable
 
 _TEXT = PartRow("text", payload=("text",))
 CONTENT: Rows = {
@@ -30,7 +30,7 @@ def _call(payload: str, spelling: Any = "json", named: str = "", **more: Any) ->
 def _result(payload: str = "output") -> PartRow:
     return PartRow(
         "result", ("call_id",), payload=(payload,), error=("status",),
-        failed=("failed", "incomplete"),
+        failed=("failed", "incomplete"), written=("id", "payload"),
     )  # fmt: skip
 
 
@@ -40,12 +40,13 @@ def _server(payload: str = "", id: str = "id", **more: Any) -> PartRow:
     )
 
 
+_FUNCTION, _OUTPUT = _call("arguments", "json-string"), _result()
 _BY_SERVER = (("execution",), "server")
 ITEMS: Rows = {
     "reasoning": PartRow(
         "reasoning", payload=("summary",), seal=("encrypted_content",), speaker="assistant"
     ),
-    "function_call": _call("arguments", "json-string"),
+    "function_call": _FUNCTION,
     "custom_tool_call": _call("input", "string"),
     "shell_call": _call("action", named="shell"),
     "local_shell_call": _call("action", named="local_shell"),
@@ -56,7 +57,7 @@ ITEMS: Rows = {
         _server("arguments", "call_id", named="tool_search", when=_BY_SERVER),
         _call("arguments", named="tool_search"),
     ),
-    "function_call_output": _result(),
+    "function_call_output": _OUTPUT,
     "custom_tool_call_output": _result(),
     "shell_call_output": _result(),
     "local_shell_call_output": _result(),
@@ -88,5 +89,8 @@ PARTS = PartTable(
     roles={"system": "system", "developer": "system", "user": "user", "assistant": "assistant"},
     parts={"content": CONTENT},
     items=ITEMS,
+    call=("function_call", _FUNCTION),
+    result=("function_call_output", _OUTPUT),
+    tools=ToolTable(outer={"type": "function"}, after={"strict": False}),
     mark="prompt_cache_breakpoint",
 )
