@@ -187,9 +187,9 @@ def test_the_definition_is_the_same_bytes_each_time_and_nobody_can_change_it(for
     )
 
 
-def test_a_format_nobody_has_is_an_error_that_names_the_five() -> None:
+def test_a_format_nobody_has_is_an_error_that_names_the_six() -> None:
     assert trimtab.recall_tool("openai-chat:deepseek").format == "openai-chat"
-    with pytest.raises(InvalidSetting, match="choose one of .*anthropic, gemini, openai-chat"):
+    with pytest.raises(InvalidSetting, match=r"choose one of .*anthropic, gemini, openai-chat"):
         trimtab.recall_tool("cobol")
 
 
