@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import mcp
 import pytest
-from five_formats import session
+from shapes import session
 
 import trimtab
 from trimtab import stores

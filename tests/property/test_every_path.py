@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from chat_requests import body, call, calls, result, said, user
-from five_formats import FORMATS, items_of, session
-from pairs import orphans, parts, texts
+from pairs import orphans, texts
 from reducible import UNSAID, kind_of, reducible
 from settings_words import as_keywords
+from shapes import FORMATS, items_of, parts, session
 
 import trimtab
 from trimtab import CannotFit, Session, reducers
@@ -209,7 +209,7 @@ RUN = """
 import hashlib, json, sys
 sys.path.insert(0, "tests/support")
 import trimtab
-from five_formats import FORMATS, session
+from shapes import FORMATS, session
 for format in FORMATS:
     request = session(format, steps=20, lines=30)
     window = trimtab.measure(request, counter="o200k").total // 3

@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import five_formats
 import histories
 import judge
 import pytest
+import shapes
 from effort import examples
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
@@ -52,28 +52,28 @@ TIPS = {
 
 def asked_on(format: str) -> tuple[trimtab.Session, dict[str, Any]]:
     """A session that was sent words of the model last, and that request."""
-    items = [*five_formats.user(format, "Look."), *five_formats.said(format, "I shall read it.")]
-    body = five_formats.request(format, items, TIPS[format])
+    items = [*shapes.user(format, "Look."), *shapes.said(format, "I shall read it.")]
+    body = shapes.request(format, items, TIPS[format])
     session = trimtab.Session(
         window=50_000, format=format, settings=trimtab.Settings(counter="o200k")
     )
     sent = session.fit(body).request
-    assert len(five_formats.items_of(sent)) == 3, "the repair behind the last words"
+    assert len(shapes.items_of(sent)) == 3, "the repair behind the last words"
     return session, body
 
 
 def assert_goes_on(session: trimtab.Session, format: str, items: list[Any]) -> None:
-    done = session.fit(five_formats.request(format, items, TIPS[format]))
+    done = session.fit(shapes.request(format, items, TIPS[format]))
     assert trimtab.check(done.request, format=format) == ()
     assert not [text for text in done.report.warnings if "failed" in text]
-    assert five_formats.items_of(done.request) == items
+    assert shapes.items_of(done.request) == items
 
 
 @pytest.mark.parametrize("format", TIPS)
 def test_law_5_half_a_turn_that_was_sent_before_may_go_on_with_a_call(format: str) -> None:
     session, body = asked_on(format)
-    first, half = five_formats.items_of(body)
-    whole, result = five_formats.turn(format, "call00001", {"n": 1}, "a line", "")
+    first, half = shapes.items_of(body)
+    whole, result = shapes.turn(format, "call00001", {"n": 1}, "a line", "")
     if format == "openai-chat":
         del whole["reasoning_details"]
         whole["content"] = half["content"]
@@ -81,7 +81,7 @@ def test_law_5_half_a_turn_that_was_sent_before_may_go_on_with_a_call(format: st
         key = "parts" if format == "gemini" else "content"
         words = half[key] if isinstance(half[key], list) else [{"type": "text", "text": half[key]}]
         whole[key] = [*words, *whole[key][1:]]
-    more = five_formats.user(format, "Go on.") if format == "anthropic" else []
+    more = shapes.user(format, "Go on.") if format == "anthropic" else []
     assert_goes_on(session, format, [first, whole, result, *more])
 
 
@@ -89,9 +89,9 @@ def test_law_5_half_a_turn_that_was_sent_before_may_go_on_with_a_call(format: st
 def test_law_5_words_that_are_the_users_now_are_not_gone_on_from(format: str) -> None:
     session, _ = asked_on(format)
     items = [
-        *five_formats.user(format, "I shall read it."),
-        *five_formats.said(format, "Do."),
-        *five_formats.user(format, "I have."),
+        *shapes.user(format, "I shall read it."),
+        *shapes.said(format, "Do."),
+        *shapes.user(format, "I have."),
     ]
     assert_goes_on(session, format, items)
 

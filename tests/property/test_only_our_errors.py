@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, session
+from shapes import FORMATS, session
 
 import trimtab
 from trimtab import clients

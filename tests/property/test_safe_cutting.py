@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from chat_requests import body, call, calls, result, said, text, use, used, user
-from five_formats import FORMATS, items_of, session
-from pairs import orphans, parts, texts, user_texts
+from pairs import orphans, texts, user_texts
 from settings_words import as_keywords
+from shapes import FORMATS, items_of, parts, session
 
 import trimtab
 from trimtab import CannotFit, InvalidSetting, Session

@@ -1,4 +1,4 @@
-"""Calls and results of a request in any of the six formats, and ways to break them.
+"""Pairs and texts of a request in any of the six formats.
 
 Knows the wire formats.  Does not know the library under test.
 """
@@ -9,34 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from five_formats import items_of
-
-
-def parts(body: Any) -> Iterator[tuple[str, str, Any]]:
-    """("call" | "result", id, the object) of every call and result, in order."""
-    for item in body if isinstance(body, list) else items_of(body):
-        if item.get("type") == "function_call":
-            yield "call", item.get("call_id", item.get("id")), item
-        elif item.get("type") in ("function_call_output", "function_result"):
-            yield "result", item["call_id"], item
-        elif item.get("role") == "tool":
-            yield "result", item.get("tool_call_id", ""), item
-        for call in item.get("tool_calls") or ():
-            yield "call", call["id"], call
-        content = item.get("content")
-        for part in item.get("parts") or (content if isinstance(content, list) else ()):
-            if "toolUse" in part:
-                yield "call", part["toolUse"]["toolUseId"], part
-            elif "toolResult" in part:
-                yield "result", part["toolResult"]["toolUseId"], part
-            elif "functionCall" in part:
-                yield "call", part["functionCall"].get("id", ""), part
-            elif "functionResponse" in part:
-                yield "result", part["functionResponse"].get("id", ""), part
-            elif part.get("type") == "tool_use":
-                yield "call", part["id"], part
-            elif part.get("type") == "tool_result":
-                yield "result", part["tool_use_id"], part
+from shapes import items_of, parts
 
 
 def orphans(body: Any) -> list[str]:

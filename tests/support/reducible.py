@@ -10,9 +10,9 @@ import json
 import random
 from typing import Any
 
-from five_formats import items_of, session
 from output_facts import NAMES, output
 from retrieval_cases import articles
+from shapes import items_of, session
 from tool_calls import Step, conversation
 
 FILE = "".join(f"def function_{n}(value_{n * 7919}): return value_{n * 31}\n" for n in range(60))

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from five_formats import MODELS, Items, request, turn, user
+from shapes import MODELS, Items, request, turn, user
 
 Articles = list[dict[str, Any]]
 

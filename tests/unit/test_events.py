@@ -9,7 +9,6 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from five_formats import SIX
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -18,6 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from retrieval_cases import articles, conversation
 from settings_words import as_keywords
+from shapes import SIX
 
 import trimtab
 from trimtab import telemetry

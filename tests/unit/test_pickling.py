@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import pytest
-from five_formats import session
+from shapes import session
 
 import trimtab
 from trimtab import CannotFit, Settings, errors

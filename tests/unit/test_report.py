@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from five_formats import FORMATS
+from shapes import FORMATS
 from tool_calls import Step, conversation
 
 import trimtab

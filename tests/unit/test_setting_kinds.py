@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import session
 from settings_words import as_keywords
+from shapes import session
 
 import trimtab
 from trimtab import ArticleRule, TrimtabError

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import session
 from retrieval_cases import articles, conversation
 from settings_words import as_keywords
+from shapes import session
 
 import trimtab
 from trimtab import ArticleRule, InvalidSetting, config

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of, user
 from redundancy_facts import FILE, OTHER, kinds, squeezed
 from settings_words import as_keywords
-from tool_calls import Step, conversation, inputs, results
+from shapes import FORMATS, inputs, items_of, results, user
+from tool_calls import Step, conversation
 
 import trimtab
 from trimtab import config

@@ -6,7 +6,6 @@ Knows the long conversation.  Everything here belongs to the world tier.
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,26 +58,6 @@ def test_ray_gives_the_same_figures() -> None:
     )
     assert len(there) == 6
     assert timeless(there) == timeless(here)
-
-
-def test_a_browser_without_network_shows_the_plots(tmp_path: Path) -> None:
-    browser = world_needs.browser()
-    log, out = written(tmp_path / "logs"), tmp_path / "out"
-    main(["replay", log, "--window", str(WINDOW), "--workers", "1", "--out", str(out)])
-    probe = "<script>document.title=[...document.querySelectorAll('svg')].map(s=>"
-    probe += "Math.round(s.getBoundingClientRect().height)).join()</script>"
-    page = out / "probe.html"
-    page.write_text((out / "replay.html").read_text().replace("</html>", probe + "</html>"))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run(
-        [browser, *flags, *offline, page.as_uri()], capture_output=True, text=True, timeout=120
-    )
-    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    heights = [int(number) for number in title.split(",")]
-    assert len(heights) >= 4
-    assert min(heights) > 10
-    assert "<polyline" in done.stdout
 
 
 def test_the_page_is_as_wide_as_a_phone_whatever_it_cost(tmp_path: Path) -> None:

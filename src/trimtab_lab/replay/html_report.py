@@ -1,4 +1,4 @@
-"""The report as one HTML page: the verdict, the table and charts, then all figures by source.
+"""The report as one HTML page: the verdict, the table, then all figures by source.
 
 It needs no network.
 """
@@ -11,8 +11,7 @@ from typing import Any
 
 from trimtab.amounts import short
 from trimtab.reporting.pages import stylesheet, templates
-from trimtab_lab.replay import plots, verdict
-from trimtab_lab.replay.metric import CallMetrics
+from trimtab_lab.replay import verdict
 from trimtab_lab.replay.summary import ReplaySummary, SummaryRow
 from trimtab_lab.replay.table import COLUMNS, legend, meaning, name_of
 
@@ -32,7 +31,6 @@ def as_html(summary: ReplaySummary) -> str:
 
     pooled, prices = summary.pooled, summary.prices
     policies = list(dict.fromkeys(row.policy for row in (*pooled, *summary.lines)))
-    colours = {name: plots.colour(number) for number, name in enumerate(policies)}
     heads = [*(head for _, head, _ in COLUMNS), "%orc"]
     plain = verdict.plain_heads(pooled)
     text: str = page.render(
@@ -45,12 +43,10 @@ def as_html(summary: ReplaySummary) -> str:
         verdicts=verdict.window_verdicts(pooled, prices),
         plain=list(verdict.column_meanings(plain, prices).items()),
         about=[(name, verdict.POLICIES[name]) for name in policies if name in verdict.POLICIES],
-        windows=list(_windows(pooled, plain, colours)),
-        colours=colours,
-        contexts=list(_contexts(summary.results, colours)),
+        windows=list(_windows(pooled, plain)),
         heads=[(head, meaning(head, prices)) for head in heads],
         parts=[
-            _part(group, window, list(rows), colours)
+            _part(group, window, list(rows))
             for (group, window), rows in groupby(
                 summary.lines, key=lambda line: (line.group, line.window)
             )
@@ -61,39 +57,25 @@ def as_html(summary: ReplaySummary) -> str:
     return text
 
 
-def _windows(
-    pooled: Sequence[SummaryRow], heads: Sequence[str], colours: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
-    """The plain table over all recordings and the chart, one of each per window."""
+def _windows(pooled: Sequence[SummaryRow], heads: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The plain table over all recordings, one for each window."""
     for window, some in groupby(pooled, key=lambda row: row.window):
-        rows = list(some)
-        points = {
-            row.policy: (cost, kept)
-            for row in rows
-            if (cost := row.figures["cost"]) is not None
-            and (kept := row.figures["recall"]) is not None
-        }
-        title = f"Cost and what was still there, at {short(window)}"
         yield {
             "window": short(window),
             "rows": [
                 {"name": row.policy, "cells": verdict.plain_cells(row, heads),
                  "errors": [f"{count:,} × {error}" for error, count in [*row.errors.items()][:2]]}
-                for row in rows
+                for row in some
             ],
-            "plot": points and plots.FrontierPlot(points, title=title, colours=colours),
         }  # fmt: skip
 
 
-def _part(
-    group: str, window: int, rows: Sequence[SummaryRow], colours: Mapping[str, str]
-) -> dict[str, Any]:
-    """All figures of one group, and charts of what was lost."""
+def _part(group: str, window: int, rows: Sequence[SummaryRow]) -> dict[str, Any]:
+    """All figures of one group."""
     return {
         "group": group, "window": f"{window:,}",
         "recordings": rows[0].recordings, "calls": rows[0].calls,
         "rows": [{"name": line.policy, "cells": list(_cells(line))} for line in rows],
-        "lost": list(_lost(rows, colours)),
     }  # fmt: skip
 
 
@@ -108,34 +90,6 @@ def _cells(line: SummaryRow) -> Iterator[tuple[str, str]]:
         yield "–" if value is None else form.format(value), interval
     share = line.of_oracle.get("g1")
     yield "–" if share is None else f"{share:.0f}", ""
-
-
-def _lost(
-    rows: Sequence[SummaryRow], colours: Mapping[str, str]
-) -> Iterator[tuple[str, plots.BarPlot]]:
-    for line in rows:
-        if line.lost_by:
-            top = dict(list(line.lost_by.items())[:10])
-            title = f"lost by {line.policy}"
-            yield line.policy, plots.BarPlot(top, title=title, fill=colours[line.policy])
-
-
-def _contexts(results: Results, colours: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Charts of tokens over the turns, for the longest recording of each source."""
-    longest: dict[tuple[str, int], tuple[int, str]] = {}
-    for result in results:
-        place = (result["source"], result["window"])
-        size = (result["tokens"], result["id"])
-        if result["native"] == result["format"] and size > longest.get(place, (0, "")):
-            longest[place] = size
-    for (source, window), (_, name) in sorted(longest.items()):
-        series = {
-            result["policy"]: [CallMetrics(*row).tokens for row in result["rows"]]
-            for result in results
-            if result["id"] == name and result["window"] == window and result["source"] == source
-        }
-        plot = plots.LinePlot(series, limit=window, title=f"Tokens sent, {source}", colours=colours)
-        yield {"source": source, "window": short(window), "recording": name, "plot": plot}
 
 
 def _worst(results: Results) -> Iterator[tuple[str, list[dict[str, str]]]]:

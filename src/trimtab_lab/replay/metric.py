@@ -119,8 +119,6 @@ class JudgedRecording:
     """Rows of one recording under one policy, and what was lost where."""
 
     rows: list[CallMetrics] = field(default_factory=list)
-    lost_by: Counter[str] = field(default_factory=Counter)
-    """"tool kind" → identifiers lost, one count for each turn that needed one."""
     losses: dict[int, list[LostIdentifier]] = field(default_factory=dict)
     """Turn → needed identifiers that were not in its request."""
     errors: Counter[str] = field(default_factory=Counter)
@@ -175,9 +173,6 @@ class Judge:
         need, losses, lost_lines = self._need(number, turn, views)
         if losses:
             self.done.losses[number] = losses
-            for loss in losses:
-                role = index.views[loss.message].message.role
-                self.done.lost_by[f"{loss.tool or role} {loss.kind}"] += 1
         if answer.sent is not None:
             self._remember(answer.sent.originals)
         calls = answer.sent.calls if answer.sent is not None else ()

@@ -125,7 +125,6 @@ def result(
         "window": task.window,
         "columns": list(CallMetrics._fields),
         "rows": [list(row) for row in judged.rows],
-        "lost_by": dict(judged.lost_by),
         "errors": dict(judged.errors),
         "worst": [
             {"turn": n, "losses": [list(loss) for loss in judged.losses[n][:SHOWN_LOSSES]]}

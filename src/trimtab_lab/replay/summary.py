@@ -53,7 +53,6 @@ class Tally:
     priced: int = 0
     """How many recordings have a model with a list price; the dollars cover only these."""
     cpu_us: list[int] = field(default_factory=list)
-    lost_by: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     versions: set[str] = field(default_factory=set)
     formats: set[str] = field(default_factory=set)
@@ -70,7 +69,7 @@ class Tally:
         self.cpu_us += other.cpu_us
         for name, tokens in other.bills.items():
             self.bills[name] = self.bills.get(name, 0.0) + tokens
-        for name in ("sums", "lost_by", "errors"):
+        for name in ("sums", "errors"):
             getattr(self, name).update(getattr(other, name))
         self.versions |= other.versions
         self.formats |= other.formats
@@ -155,7 +154,7 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     return Tally(
         1, len(rows), sums, billed(rows, prices), full_billed(rows, prices), bills,
         dollars, full_dollars, priced, [row.cpu_us for row in rows],
-        Counter(result["lost_by"]), Counter(result["errors"]), {result["version"]},
+        Counter(result["errors"]), {result["version"]},
         {f"{result['native']} → {result['format']}"}
         if result["native"] != result["format"] else set(),
     )  # fmt: skip
@@ -189,7 +188,6 @@ class SummaryRow:
     low: Mapping[str, float]
     high: Mapping[str, float]
     of_oracle: Mapping[str, float]
-    lost_by: Mapping[str, int]
     errors: Mapping[str, int]
     note: str
     costs: Mapping[str, float]
@@ -260,8 +258,8 @@ def _line(
             of_oracle[name] = 100 * figure / best
     return SummaryRow(
         group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
-        figures, low, high, of_oracle, dict(total.lost_by.most_common()),
-        dict(total.errors.most_common()), "; ".join(sorted(total.formats)), total.costs(),
+        figures, low, high, of_oracle, dict(total.errors.most_common()),
+        "; ".join(sorted(total.formats)), total.costs(),
     )  # fmt: skip
 
 

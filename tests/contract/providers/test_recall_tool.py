@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of, session
 from sdk_clients import anthropic, boto3, genai, openai  # skips where they are not installed
+from shapes import FORMATS, items_of, session
 
 import trimtab
 from trimtab_lab.testing import Answer, Call, StrictProvider

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tool_calls import Step, conversation, results
+from shapes import results
+from tool_calls import Step, conversation
 
 import trimtab
 from trimtab.cli import main

@@ -16,9 +16,9 @@ import openai
 import proxies
 import pytest
 import sdk_clients
-from five_formats import session
 from flow_driver import drive
 from sdk_clients import CLIENTS, PROMPT, Chat
+from shapes import session
 
 import trimtab
 from trimtab.cli import proxy as command

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import FORMATS
 from retrieval_cases import articles, conversation
+from shapes import FORMATS
 
 import trimtab
 from trimtab.reducers.articles.article import ArticleRule

@@ -197,7 +197,6 @@ def test_a_dropped_result_loses_what_stood_only_there():
         "read",
     )
     assert (loss.line, loss.now) == ("MAX_CHARS = 80 in this old module", "[gone]")
-    assert done.lost_by == {"read result": 1}
     # Third call: 57 read, 54 written; fourth: 111 read, 54 written.
     expected = 23.75 + 86.9 + (5.7 + 67.5) + (11.1 + 67.5)
     assert summary.billed(done.rows, CACHE) == pytest.approx(expected)
@@ -350,7 +349,6 @@ def test_a_summary_adds_up_and_names_the_share_of_the_oracle():
     assert drop.figures["cost"] == pytest.approx(382 / 436)
     assert drop.figures["breaks"] == pytest.approx(20 / 4)
     assert oracle.figures["lines"] == 100
-    assert drop.lost_by == {"read result": 3}
 
 
 def test_intervals_are_the_same_on_every_run():

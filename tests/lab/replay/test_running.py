@@ -278,9 +278,7 @@ def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys)
     csv_lines = (out / "replay.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in csv_lines] == ["group", *["all"] * 4, *["mine"] * 4]
     page = (out / "replay.html").read_text()
-    assert page.count("<svg") >= 4
-    assert page.index("19 would be refused") < page.index("<table") < page.index("<svg")
-    assert page.count('<p class="key">') == 2  # each chart has its legend
+    assert page.index("19 would be refused") < page.index("<table") < page.index("<details")
     assert not re.search(r"src=|href=|@import|url\(|<script", page)  # one file, works offline
 
 

@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of, session
+from shapes import FORMATS, items_of, session
 
 import trimtab
 from trimtab.conversion import convert

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from chat_requests import body, call, calls, result, said, user
-from five_formats import FORMATS, items_of, request, session, turn
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import orphans, parts, user_texts
+from pairs import orphans, user_texts
 from settings_words import as_keywords
+from shapes import FORMATS, items_of, parts, request, session, turn
 
 import trimtab
 from trimtab import Session

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, session
+from shapes import FORMATS, session
 
 import trimtab
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from five_formats import SIX, session
+from shapes import SIX, session
 
 import trimtab
 from trimtab import InvalidRequest, InvalidSetting

@@ -13,8 +13,8 @@ from typing import Any
 import doubtful
 import pytest
 from chat_requests import body, call, calls, result, said, text, use, used, user
-from five_formats import FORMATS, items_of, session, thoughts
 from settings_words import as_keywords
+from shapes import FORMATS, items_of, session, thoughts
 
 import trimtab
 from trimtab.formats.gemini.rules import SENTINEL

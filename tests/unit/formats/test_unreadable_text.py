@@ -10,7 +10,7 @@ import pickle
 from typing import Any
 
 import pytest
-from five_formats import SIX, items_of, session
+from shapes import SIX, items_of, session
 
 import trimtab
 from trimtab.retry.refusal_repairs import rules_named

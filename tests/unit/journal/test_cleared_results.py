@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import MODELS, SIX, request, turn, user
+from shapes import MODELS, SIX, request, turn, user
 
 import trimtab
 

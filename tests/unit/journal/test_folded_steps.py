@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of
+from shapes import FORMATS, items_of
 from tool_calls import Step, conversation
 
 import trimtab

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from five_formats import session
 from hypothesis import given
 from hypothesis import strategies as st
+from shapes import session
 
 from trimtab import formats
 from trimtab.journal.file_format import replayed, rows

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
+from shapes import MODELS
 from tool_calls import Step, conversation
 
 import trimtab

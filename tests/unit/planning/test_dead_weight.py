@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of
 from redundancy_facts import FILE, OTHER, kinds
 from settings_words import as_keywords
-from tool_calls import Step, conversation, inputs, results
+from shapes import FORMATS, inputs, items_of, results
+from tool_calls import Step, conversation
 
 import trimtab
 from trimtab import Session

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from blocks import lone_surrogates
-from five_formats import FORMATS, MODELS, items_of, request, session, turn, user
+from shapes import FORMATS, MODELS, items_of, request, session, turn, user
 
 import trimtab
 from trimtab import InvalidRequest

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import SIX
+from shapes import SIX
 from tool_calls import Step, conversation
 
 import trimtab

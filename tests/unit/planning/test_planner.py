@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from blocks import CONFIG, LOG, RECALL, block, offers
 from chat_requests import body, call, calls, result, user
-from five_formats import FORMATS, items_of, session
 from output_facts import NAMES, output
-from pairs import orphans, parts, texts, user_texts
+from pairs import orphans, texts, user_texts
 from settings_words import as_keywords
+from shapes import FORMATS, items_of, parts, session
 
 import trimtab
 from trimtab.reducers import Config, text_levels, user_cut

@@ -8,9 +8,9 @@ from bisect import bisect
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, MODELS, Items, items_of, request, said, session, turn, user
-from pairs import orphans, parts, texts, user_texts
+from pairs import orphans, texts, user_texts
 from settings_words import as_keywords
+from shapes import FORMATS, MODELS, Items, items_of, parts, request, said, session, turn, user
 
 import trimtab
 from trimtab import Session

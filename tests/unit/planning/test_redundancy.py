@@ -8,9 +8,9 @@ import pstats
 from typing import Any
 
 import pytest
-from five_formats import FORMATS
 from redundancy_facts import FILE, OTHER, kinds, of_calls, of_results, redundancy_of, squeezed
-from tool_calls import FLAGGED, Step, conversation, inputs, results
+from shapes import FORMATS, inputs, results
+from tool_calls import FLAGGED, Step, conversation
 
 import trimtab
 from trimtab.planning.redundancy import Duplicates, Redundancy

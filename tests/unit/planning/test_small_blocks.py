@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from tool_calls import Step, conversation, results
+from shapes import results
+from tool_calls import Step, conversation
 
 import trimtab
 

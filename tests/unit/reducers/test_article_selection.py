@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from blocks import CONFIG, TEXT, block, count, lone_surrogates
 from effort import examples, large
-from five_formats import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_cases import ANSWER, QUESTION, SHAPES, articles, conversation, prose, results_of
+from shapes import FORMATS
 
 import trimtab
 from trimtab import ArticleRule

@@ -11,9 +11,9 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import five_formats
 import histories
 import pytest
+import shapes
 import stories
 from effort import examples, seeds
 from hypothesis import event, given
@@ -478,7 +478,7 @@ def test_what_is_said_behind_known_messages_is_what_the_whole_check_says(
 def test_what_a_known_beginning_and_a_new_end_break_together_is_found(
     format: str, before: dict[str, Any], then: dict[str, Any], ends: int, rule: str
 ) -> None:
-    short, cache = five_formats.session(format, steps=3, lines=1), MessageCache()
+    short, cache = shapes.session(format, steps=3, lines=1), MessageCache()
     content = [MARKED] if format == "anthropic" else [{"text": "And?"}]
     end = {"role": "user", "content": content if format != "openai-chat" else "And?"}
     longer = {**short, **then, "messages": [*short["messages"], *[end] * ends]}
@@ -493,7 +493,7 @@ def test_what_a_known_beginning_and_a_new_end_break_together_is_found(
 
 
 def test_a_rule_that_raises_is_named_in_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = five_formats.session("anthropic", steps=5, lines=1)
+    body = shapes.session("anthropic", steps=5, lines=1)
     session = trimtab.Session(window=10**6, reserve=0)
     format = formats.FORMATS["anthropic"]
     table = replace(format.rules, scans=(*format.rules.scans, _raising))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from five_formats import session
+from shapes import session
 
 import trimtab
 from trimtab.errors import CannotFit

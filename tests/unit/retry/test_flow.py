@@ -10,8 +10,8 @@ import json
 import logging
 
 import pytest
-from five_formats import FORMATS, session
 from flow_driver import drive, played
+from shapes import FORMATS, session
 
 import trimtab
 from trimtab.reducers.base import markers
@@ -341,7 +341,8 @@ def test_as_last_resort_the_largest_result_goes_first_and_calls_keep_their_resul
 @pytest.mark.row("A17")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_stub_names_the_tool_how_it_ended_and_the_tokens_of_what_stood_there(format):
-    from tool_calls import Step, conversation, results
+    from shapes import results
+    from tool_calls import Step, conversation
 
     texts = ["".join(f"row {n} of {k}: {n * 7919}\n" for n in range(500)) for k in range(4)]
     steps = [Step("query", {"n": n}, text, n < 2) for n, text in enumerate(texts)]

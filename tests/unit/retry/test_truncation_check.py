@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import session
+from shapes import session
 
 import trimtab
 from trimtab.pricing.calibration import Calibration, UsageSample

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, MODELS, items_of, request, turn, user
+from shapes import FORMATS, MODELS, items_of, request, turn, user
 
 import trimtab
 from trimtab import Session

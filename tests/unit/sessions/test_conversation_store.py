@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import SIX, items_of, session
 from long_sessions import KEYWORDS, WINDOW, grown, request, step
 from settings_words import as_keywords
+from shapes import SIX, items_of, session
 
 import trimtab
 from trimtab import UnknownHandle, stores

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from five_formats import FORMATS
+from shapes import FORMATS
 
 import trimtab
 from trimtab.errors import InvalidSetting, UnknownHandle

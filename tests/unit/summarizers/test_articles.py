@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from blocks import count
-from five_formats import FORMATS
 from retrieval_cases import ANSWER, QUESTION, articles, conversation, results_of
 from settings_words import as_keywords
+from shapes import FORMATS
 
 import trimtab
 from trimtab import ArticleRule, Endpoint, InvalidSetting, Summarizer

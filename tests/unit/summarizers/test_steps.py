@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, session
 from long_sessions import request as grown
-from pairs import orphans, parts, texts, user_texts
+from pairs import orphans, texts, user_texts
 from settings_words import as_keywords
+from shapes import FORMATS, parts, session
 
 import trimtab
 from trimtab import Session, Summarizer

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of
 from redundancy_facts import (
     AT_ONCE,
     FILE,
@@ -18,7 +17,8 @@ from redundancy_facts import (
     squeezed,
     tool_calls,
 )
-from tool_calls import FLAGGED, Step, conversation, inputs, results
+from shapes import FORMATS, inputs, items_of, results
+from tool_calls import FLAGGED, Step, conversation
 
 import trimtab
 from trimtab.planning.redundancy import FailedInputs, Redundancy

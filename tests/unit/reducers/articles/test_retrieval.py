@@ -9,9 +9,9 @@ from typing import Any
 
 import judge
 import pytest
-from five_formats import FORMATS, items_of
 from retrieval_cases import articles, conversation, prose, results_of
 from settings_words import as_keywords
+from shapes import FORMATS, items_of
 from sizes import o200k
 
 import trimtab
