@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from records import records
-from trimtab.replay.bill.conversations import conversations
-from trimtab.replay.bill.policies import Comparison
+from trimtab_lab.replay.bill.conversations import conversations
+from trimtab_lab.replay.bill.policies import Comparison
 
 from trimtab.logs import log_files
 

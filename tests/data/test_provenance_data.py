@@ -25,9 +25,9 @@ if __name__ == "__main__":
 import spoken
 from judge_speakers import Arrived
 from records import folder
-from trimtab.replay.job_runner import sample_each
-from trimtab.replay.policy_run import converted
-from trimtab.replay.recording_index import RecordingIndex
+from trimtab_lab.replay.job_runner import sample_each
+from trimtab_lab.replay.policy_run import converted
+from trimtab_lab.replay.recording_index import RecordingIndex
 
 import trimtab
 from trimtab import CannotFit

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from records import folder
-from trimtab.testing.http_apis.refusals import _table
+from trimtab_lab.testing.http_apis.refusals import _table
 from world_needs import absent
 
 pytestmark = pytest.mark.data

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from records import folder
-from trimtab.replay import job_runner, summary
-from trimtab.replay.policies import find
-from trimtab.replay.policy_run import replay
-from trimtab.replay.recording_index import RecordingIndex
+from trimtab_lab.replay import job_runner, summary
+from trimtab_lab.replay.policies import find
+from trimtab_lab.replay.policy_run import replay
+from trimtab_lab.replay.recording_index import RecordingIndex
 from world_needs import absent
 
 from trimtab.logs import log_files
