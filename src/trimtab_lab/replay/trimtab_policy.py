@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +13,6 @@ from trimtab.formats.detect import FormatName
 from trimtab.jsontext.paths import escape
 from trimtab.logs.recording import Recording
 from trimtab.planning.presets import PRESETS
-from trimtab.request.fitted import Fitted
 from trimtab_lab.replay.message_views import own_counter
 from trimtab_lab.replay.policies import PolicyOutput, PolicyStep
 from trimtab_lab.replay.recording_index import RecordingIndex
@@ -62,34 +61,24 @@ class Trimtab:
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:
         """One session for the whole recording."""
-        _, step = self.session(index, window)
-        return lambda body: step(body)[0]
-
-    def session(
-        self, index: RecordingIndex, window: int
-    ) -> tuple[trimtab.Session, Callable[..., tuple[PolicyOutput, Fitted]]]:
-        """(the session, a function that fits the body of one model call)."""
         recording = index.recording
-        format = cast(FormatName, recording.format)
         session = trimtab.Session(
-            window=window, reserve=0, format=format, model=recording.model,
-            settings=trimtab.Settings(counter=own_counter()) | self.options, clock=lambda: 0.0,
+            window=window, reserve=0, format=cast(FormatName, recording.format),
+            model=recording.model, clock=lambda: 0.0,
+            settings=trimtab.Settings(counter=own_counter()) | self.options,
         )  # fmt: skip
         gaps = iter(seconds_between(recording))
 
-        def step(body: dict[str, Any]) -> tuple[PolicyOutput, Fitted]:
-            """Fit ``body``."""
-            waited = trimtab.Settings(idle_seconds=next(gaps, None))
-            fitted = session.fit(body, settings=waited)
+        def step(body: dict[str, Any]) -> PolicyOutput:
+            fitted = session.fit(body, settings=trimtab.Settings(idle_seconds=next(gaps, None)))
             report = fitted.report
             edits = [edit for edit in report.edits if edit.new and edit.handle]
             target = report.limits["target_tokens"]
-            made = PolicyOutput(
+            return PolicyOutput(
                 fitted.request,
                 room=(report.tokens_after, target) if edits and target else None,
                 originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
                 notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
             )
-            return made, fitted
 
-        return session, step
+        return step
