@@ -32,7 +32,7 @@ from trimtab.proxy.http.asgi import (
 from trimtab.proxy.http.aws_signing import NoCredentials
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
 from trimtab.proxy.http.headers import plain
-from trimtab.proxy.http.http_client import HttpClient, Timeouts, UpstreamFailed
+from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.provider_call import FAULT
 from trimtab.proxy.untouched import passed_on
@@ -48,8 +48,10 @@ class Proxy:
         self.settings = settings.checked()
         self.access = access or Access(self.settings)
         self.tenants = Tenants(self.settings)
-        times = Timeouts(settings.read_seconds, settings.reconnect_seconds or 0.0)
-        self.client = HttpClient(times, system_proxy=settings.system_proxy)
+        self.client = HttpClient(
+            settings.read_seconds, settings.reconnect_seconds or 0.0,
+            system_proxy=settings.system_proxy,
+        )  # fmt: skip
         self.draining = False
         """Whether the server is stopping, while answers still run."""
         self.addons = Addons(self)

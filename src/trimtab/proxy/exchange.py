@@ -70,5 +70,5 @@ class Exchange:
 
     @cached_property
     def session(self) -> TenantSession:
-        """The library's session of its tenant, with its learned limits."""
+        """The library's session of its tenant."""
         return self.tenants.served(self.request.upstream, self.tenant)

@@ -22,8 +22,8 @@ from trimtab.retry.refusals.stream_start import StreamStart
 HOLD_SECONDS = 15.0
 """Seconds that a stream of nothing but comments is held back at most.  Clients give up on a silent
 stream; the least patient one after half a minute."""
-MOST_ERROR_BYTES = 1_000_000
-MOST_ANSWER_BYTES = 8_000_000
+MAX_ERROR_BYTES = 1_000_000
+MAX_ANSWER_BYTES = 8_000_000
 """Bytes.  A longer answer is passed on unread, since parsing it would block all other requests."""
 
 
@@ -55,7 +55,7 @@ class HeldAnswer:
             return
         raw = b"".join(self.held)
         if self.refused:
-            text = unpacked(raw, self.encoding, MOST_ERROR_BYTES)
+            text = unpacked(raw, self.encoding, MAX_ERROR_BYTES)
             self.error = raw if text is None else text
         elif self.whole:
             try:
@@ -107,16 +107,16 @@ class Attempt:
         await self._stack.aclose()
 
     async def _refusal(self, answer: HttpAnswer) -> HeldAnswer:
-        raw = await answer.whole(MOST_ERROR_BYTES)
-        more = answer.parts() if len(raw) > MOST_ERROR_BYTES else None
+        raw = await answer.whole(MAX_ERROR_BYTES)
+        more = answer.parts() if len(raw) > MAX_ERROR_BYTES else None
         return HeldAnswer(
             answer.status, answer.headers, [raw], more, refused=True, encoding=answer.encoding
         )
 
     async def _whole(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
         """A whole answer.  ``first``: the bytes read so far."""
-        raw = first + await answer.whole(MOST_ANSWER_BYTES)
-        if len(raw) > MOST_ANSWER_BYTES:
+        raw = first + await answer.whole(MAX_ANSWER_BYTES)
+        if len(raw) > MAX_ANSWER_BYTES:
             return HeldAnswer(answer.status, answer.headers, [raw], answer.parts())
         return HeldAnswer(answer.status, answer.headers, [raw], whole=True)
 

@@ -56,7 +56,7 @@ class ProviderCall:
     ) -> None:  # fmt: skip
         """``result_chars``: see ``retry.flow``."""
         self._request, self._budget, self._result_chars = request, budget, result_chars
-        self._session, self._learned = tenant_session.session, tenant_session.learned
+        self._session = tenant_session.session
         self.body = b""
         """What was sent last."""
         self.sends = 0
@@ -125,7 +125,7 @@ class ProviderCall:
         self._run = flow(
             body, self._fit,
             key=key_for(self._request.upstream.host, self.model, self._request.credential),
-            learned=self._learned, streaming=self.streams,
+            learned=self._session.learned, streaming=self.streams,
             retry_result_chars=self._result_chars, undo=self._session.take_back,
         )  # fmt: skip
         effect = self._next(None)

@@ -32,7 +32,7 @@ def body(number: int, size: int) -> bytes:
 
 def test_bodies_are_remembered_by_their_bytes(monkeypatch):
     """Before: 24 bodies of 20 MB stayed, 1.07 GB."""
-    monkeypatch.setattr("trimtab.proxy.callers.tenants.MOST_PARSED_BYTES", 1_000_000)
+    monkeypatch.setattr("trimtab.proxy.callers.tenants.MAX_PARSED_BYTES", 1_000_000)
     tenants, budget = Tenants(ProxySettings()), RequestBudget(HeldBytes(10**9))
     for number in range(24):
         assert tenants.source("t", body(number, 200_000), budget) is not None

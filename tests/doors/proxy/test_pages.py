@@ -74,7 +74,7 @@ def activity():
         turn.sends, turn.status = 2 if number == 399 else 1, 200
         one.turns.append(turn)
         one.count = number
-    one.edits["h1"] = EditRecord("h1", "log-digest", "replace", HOSTILE, HOSTILE, 3, 900, 90, 0.1)
+    one.edits["h1"] = EditRecord("h1", "log-digest", HOSTILE, HOSTILE, 3, 900, 90)
     one.in_force = ("h1",)
     one.turns[-1].refusals = ((400, "too_long"),)
     return log
@@ -282,7 +282,7 @@ def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
 
 
 def test_texts_of_requests_are_bounded(monkeypatch):
-    monkeypatch.setattr(recent_requests, "MOST_TEXT_BYTES", 1_000)
+    monkeypatch.setattr(recent_requests, "MAX_TEXT_BYTES", 1_000)
     kept = RecentRequests()
 
     def add(number, size):
@@ -295,7 +295,7 @@ def test_texts_of_requests_are_bounded(monkeypatch):
     assert [row.request for row in kept.rows if row.texts is not None] == [6, 7, 8]
     for number in range(9, 2_000):
         add(number, 1)
-    assert len(kept.rows) == recent_requests.MOST
+    assert len(kept.rows) == recent_requests.MAX_REQUESTS
     assert kept._held == sum(row.texts.held_bytes for row in kept.rows if row.texts is not None)
 
 

@@ -21,7 +21,8 @@ from trimtab.proxy.config.upstreams import choose
 from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
-from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
+from trimtab.proxy.records.request_record import RequestRecord
+from trimtab.proxy.records.savings import SavingsEstimator
 
 ROUTES = [
     ("/v1/chat/completions", "", "openai-chat", None, None),
@@ -246,10 +247,10 @@ def test_what_is_saved_in_money_is_the_price_of_what_came_less_that_of_what_was_
         "claude-5m"
     )  # read 0.1, write 1.25; this model: 4 US dollars a million
     assert estimator is not None
-    first = RequestSizes(0, 100_000, 100_000)
-    cut = RequestSizes(10, 110_000, 60_000, rewritten=40_000)
-    after = RequestSizes(20, 120_000, 70_000)
-    late = RequestSizes(1_000, 120_000, 70_000)
+    first = RequestRecord(0, 0, 100_000, 100_000)
+    cut = RequestRecord(0, 10, 110_000, 60_000, rewritten=40_000)
+    after = RequestRecord(0, 20, 120_000, 70_000)
+    late = RequestRecord(0, 1_000, 120_000, 70_000)
 
     def saved(before, now, model="claude-opus-5-5"):
         return round(estimator.saved(model, before, now), 6)

@@ -53,7 +53,7 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(texts, tmp_path, c
         _, _, metrics = ask(server.url, "GET", "/metrics", headers={"x-trimtab-token": "x"})
         settled(server)
         served = server.proxy.tenants._served.values()
-        learned = repr([dict(one.learned._facts) for one in served])
+        learned = repr([dict(one.session.learned._facts) for one in served])
         sessions = repr(server.proxy.addons.records.activity.sessions)
     assert "provider generate" in caplog.text
     assert ("xylophone" in sessions) == (texts is None)

@@ -34,7 +34,7 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
-_MOST_FORM_BYTES = 10_000
+_MAX_FORM_BYTES = 10_000
 
 
 async def _page(reply: HttpResponse, status: int, body: bytes) -> None:
@@ -95,7 +95,7 @@ class Dashboard(Addon):
             await reply.whole(308, [(b"location", HOME.encode())])
             return
         if method == "POST":
-            await self._post(path, headers, Body(receive, _MOST_FORM_BYTES), reply)
+            await self._post(path, headers, Body(receive, _MAX_FORM_BYTES), reply)
             return
         if method not in ("GET", "HEAD"):
             await _page(reply, 405, message("Not here", "Only GET and POST."))

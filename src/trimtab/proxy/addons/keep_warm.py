@@ -42,17 +42,17 @@ from trimtab.proxy.records.request_record import agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.telemetry import fault
 
-MOST = 200
-MOST_BYTES = 100_000_000
+MAX_CONVERSATIONS = 200
+MAX_HELD_BYTES = 100_000_000
 """Bytes of last requests that are held, over all conversations."""
 FORGOTTEN = 12 * 3600.0
 """Seconds of silence after which a conversation counts as ended."""
 SECONDS = 1.0
 """Seconds between two checks for prefixes that are about to expire."""
-MOST_ANSWER_BYTES = 1_000_000
+MAX_ANSWER_BYTES = 1_000_000
 FORMATS = frozenset({"anthropic", "openai-responses"})
 """The formats that have a request for no output."""
-LEAST_OUTPUT = 16
+MIN_OUTPUT = 16
 """Tokens: the smallest ``max_output_tokens`` that OpenAI takes.  It bounds what a ping costs where
 a gateway ignores ``prewarm``."""
 PREFIX = "gaps/"
@@ -119,8 +119,9 @@ class KeepWarm(Addon):
             request, body, session, prices, tokens, now, now + prices.lifetime, session_pings
         )
         total = sum(len(conversation.body) for conversation in self._idle.values())
-        while len(self._idle) > MOST or (total > MOST_BYTES and len(self._idle) > 1):
-            _, dropped = self._idle.popitem(last=False)
+        idle = self._idle
+        while len(idle) > MAX_CONVERSATIONS or (total > MAX_HELD_BYTES and len(idle) > 1):
+            _, dropped = idle.popitem(last=False)
             total -= len(dropped.body)
 
     def _broken_off(self, session: SessionRecord) -> None:
@@ -296,9 +297,9 @@ class KeepWarm(Addon):
             async with self._core.client.send(
                 request.method, request.address, headers, body
             ) as answer:
-                data = await answer.whole(MOST_ANSWER_BYTES)
+                data = await answer.whole(MAX_ANSWER_BYTES)
                 if answer.status < 400:
-                    plain = unpacked(data, answer.encoding, MOST_ANSWER_BYTES)
+                    plain = unpacked(data, answer.encoding, MAX_ANSWER_BYTES)
                     usage.take(_json(plain or b""))
                 return answer.status, usage
         except UpstreamFailed:
@@ -357,7 +358,7 @@ def _prewarm(tree: dict[str, Any]) -> dict[str, Any] | None:
     fields = {key: value for key, value in tree.items() if key not in left_out}
     kept_options = {key: v for key, v in options.items() if key != "comparison_response_id"}
     return {
-        **fields, "max_output_tokens": LEAST_OUTPUT, "store": False,
+        **fields, "max_output_tokens": MIN_OUTPUT, "store": False,
         "prompt_cache_options": {**kept_options, "prewarm": True},
     }  # fmt: skip
 

@@ -139,9 +139,8 @@ class Metrics(Addon):
                     if edit.new:
                         self.count("trimtab_edits_total", kind=edit.kind)
         for turn in (record for record in records if record.number):
-            action = "recovered" if turn.answered else "passed on"
             for _, kind in turn.refusals:
-                self.count("trimtab_refusals_total", kind=kind, action=action)
+                self.count("trimtab_refusals_total", kind=kind, action=turn.refusal_outcome)
             if turn.answered:
                 for kind in TOKEN_KINDS:
                     tokens = self._counters["trimtab_tokens_total"].labels(kind=kind)

@@ -18,7 +18,6 @@ from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
-from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.rounds import StoreBackoff, StoredExchanges
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
@@ -26,7 +25,7 @@ from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
 from trimtab.telemetry import fault
 
-MOST = 200
+MAX_SESSIONS = 200
 """Sessions in memory; the least recently used is dropped first, its data stays in the store."""
 LOCAL = "local"
 """The tenant of all requests if the proxy serves one user."""
@@ -36,18 +35,17 @@ HOLDER = "token"
 """The tenant of requests with the proxy's token and no key of their own."""
 MAX_KNOWN = 10_000
 """Credentials whose tenant is remembered; the store knows the others."""
-MOST_PARSED = 64
-MOST_PARSED_BYTES = 100_000_000
+MAX_PARSED = 64
+MAX_PARSED_BYTES = 100_000_000
 """Limit of all remembered parsed bodies; the most recently used stay, at least one."""
 _BEGINNING = 600
 """Bytes of a body's beginning that identify its conversation's last body in the cache."""
 
 
 class TenantSession(NamedTuple):
-    """One tenant at one upstream: its session and its learned limits, both in the store."""
+    """One tenant at one upstream: its session, in the store."""
 
     session: Session
-    learned: LearnedLimits
     deferred: DeferredStore | None = None
     """Holds writes back until the provider has accepted a request; None if there is one tenant."""
 
@@ -124,7 +122,7 @@ class Tenants:
         return tenant
 
     def served(self, upstream: Upstream, tenant: str) -> TenantSession:
-        """The session and learned limits of this tenant at this upstream."""
+        """The session of this tenant at this upstream."""
         key = (upstream.name, tenant)
         served = self._served.pop(key, None)
         if served is None:
@@ -133,7 +131,7 @@ class Tenants:
                 session = Session(
                     store="memory:", settings=self.settings.fitting, window=upstream.window
                 )
-                return TenantSession(session, LearnedLimits())
+                return TenantSession(session)
             one_tenant = self.settings.one_tenant
             deferred = None if one_tenant else DeferredStore(
                 self._store, name, KEY,
@@ -143,9 +141,9 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            served = TenantSession(session, session.learned, deferred)
+            served = TenantSession(session, deferred)
         self._served[key] = served
-        while len(self._served) > MOST:
+        while len(self._served) > MAX_SESSIONS:
             self._served.popitem(last=False)
         return served
 
@@ -173,7 +171,7 @@ class Tenants:
             self._growing[key] = growing
             self._parsed_bytes += growing.stored_bytes
             while len(self._growing) > 1 and (
-                len(self._growing) > MOST_PARSED or self._parsed_bytes > MOST_PARSED_BYTES
+                len(self._growing) > MAX_PARSED or self._parsed_bytes > MAX_PARSED_BYTES
             ):
                 self._take_out(next(iter(self._growing)))
         return parsed

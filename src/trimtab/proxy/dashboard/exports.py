@@ -27,7 +27,7 @@ def session(session: SessionRecord) -> bytes:
     edits = [as_row(edit) | {"state": session.state(edit)} for edit in session.edits.values()]
     return as_json(_session(session) | {
         "turns": [turn.as_turn() for turn in session.turns], "edits": edits,
-        "refusals": [refusal._asdict() for refusal in session.refusals],
+        "refusals": session.refusals,
     })  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from trimtab.formats import FORMATS
 from trimtab.jsontext import paths
 from trimtab.transcript.model import Block
 
-MOST_STATEMENTS = 60
+MAX_STATEMENTS = 60
 STATEMENT_CHARS = 6_000
 _SPEAKERS = {"assistant": "model", "tool": "tool"}
 
@@ -46,7 +46,7 @@ def statements(text: str, format: str) -> Statements | None:
     rows = [_statement("system", block) for block in head]
     rows += [_statement(role, block) for role, blocks in spoken for block in blocks]
     shown = [row for row in rows if row.text or row.kind != "user"]
-    return Statements(tuple(shown[-MOST_STATEMENTS:]), max(len(shown) - MOST_STATEMENTS, 0))
+    return Statements(tuple(shown[-MAX_STATEMENTS:]), max(len(shown) - MAX_STATEMENTS, 0))
 
 
 def _statement(role: str, block: Block) -> Statement:

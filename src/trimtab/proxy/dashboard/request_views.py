@@ -15,7 +15,7 @@ from trimtab.proxy.records.request_record import RequestRecord, agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 
 SHOWN = 100
-MOST_TEXT = 4_000_000
+MAX_TEXT_BYTES = 4_000_000
 TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer": "Answer"}
 
 
@@ -59,7 +59,7 @@ def texts(row: RequestRecord) -> dict[str, str]:
     """The kept texts of a request, by name; the sent body only if it differs."""
     if row.texts is None:
         return {}
-    came = unpacked(row.texts.came, row.texts.encoding, MOST_TEXT) or b""
+    came = unpacked(row.texts.came, row.texts.encoding, MAX_TEXT_BYTES) or b""
     by_name = {"came": came}
     if row.texts.went not in (row.texts.came, came):
         by_name["sent"] = row.texts.went

@@ -20,7 +20,7 @@ from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import CAUSES
 from trimtab.proxy.records.recent_requests import RecentRequests
 from trimtab.proxy.records.request_record import RequestRecord, agent_of, meaning
-from trimtab.proxy.records.session_record import EditRecord, SessionRecord, SessionRefusal
+from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.reporting.axis import short_number
 
 SHOWN_SESSIONS, SHOWN_EDITS, SHOWN_TURNS, SHOWN_PROBLEMS = 100, 200, 50, 5
@@ -154,7 +154,10 @@ def session(session: SessionRecord, now: float, wanted: str, problem: str = "") 
         ],
         turns=[_turn_row(turn, now) for turn in reversed(turns[-SHOWN_TURNS:])],
         earlier=len(turns) - SHOWN_TURNS,
-        refusals=[_refusal_row(refusal, now) for refusal in reversed(list(session.refusals))],
+        refusals=[
+            {**row, "when": ago(now - row["when"]), "kind": meaning(row["kind"])}
+            for row in reversed(session.refusals)
+        ],
     )  # fmt: skip
 
 
@@ -227,13 +230,6 @@ def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
         "of": edit.tool or "–", "why": edit.why,
         "state": f"{state}, pinned" if edit.pinned and state == "in force" else state,
         "numbers": (edit.turn, *(short_number(size * session.ratio) for size in sizes)),
-    }  # fmt: skip
-
-
-def _refusal_row(refusal: SessionRefusal, now: float) -> dict[str, Any]:
-    return {
-        "when": ago(now - refusal.when), "turn": refusal.turn, "status": refusal.status,
-        "kind": meaning(refusal.kind), "action": refusal.action,
     }  # fmt: skip
 
 

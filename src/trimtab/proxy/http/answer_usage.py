@@ -55,16 +55,6 @@ class TokenUsage:
         self.output = usage.output_tokens or self.output
         self.written_1h = usage.written_1h or self.written_1h
 
-    def add(self, other: TokenUsage) -> None:
-        """Add another model call for the same answer: its prompt replaces the last one, its
-        output is added."""
-        self.prompt, self.cached = other.prompt or self.prompt, other.cached or self.cached
-        self.sent, self.managed = other.sent, other.managed
-        self.written += other.written
-        self.written_1h += other.written_1h
-        self.output += other.output
-        self.diagnosis = other.diagnosis
-
     def call(self, model: str) -> CallUsage:
         """The usage split into the kinds of token that have a price."""
         plain = max(self.prompt - self.cached - self.written, 0)

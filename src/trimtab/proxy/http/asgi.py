@@ -18,7 +18,7 @@ Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 
-MOST_KEPT = 500_000
+MAX_KEPT = 500_000
 """Bytes of an answer that the dashboard can show."""
 BODY_SECONDS = 1_800.0
 """How long a client may take over the body of a request."""
@@ -130,7 +130,7 @@ class HttpResponse:
     begun_at: float = 0.0
     """When its first byte was sent, by ``time.perf_counter``."""
     kept: bytearray | None = None
-    """A copy of the body's first ``MOST_KEPT`` bytes; None keeps no copy."""
+    """A copy of the body's first ``MAX_KEPT`` bytes; None keeps no copy."""
 
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
         """Status and headers."""
@@ -146,8 +146,8 @@ class HttpResponse:
 
     def _count(self, data: bytes) -> None:
         self.sent_bytes += len(data)
-        if self.kept is not None and len(self.kept) < MOST_KEPT:
-            self.kept += data[: MOST_KEPT - len(self.kept)]
+        if self.kept is not None and len(self.kept) < MAX_KEPT:
+            self.kept += data[: MAX_KEPT - len(self.kept)]
 
     async def end(self) -> None:
         """End the body.  Without this the connection is broken and the client sees a truncated

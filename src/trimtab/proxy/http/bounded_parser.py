@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-MOST_BYTES = 262_144
+MAX_BYTES = 262_144
 """Of a head, and between two pieces of a body."""
 _TOO_LONG = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
@@ -38,7 +38,7 @@ def bounded(protocol: Any) -> Any:
             """Bytes of a client."""
             self.beside_body += len(data)
             super().data_received(data)
-            if self.beside_body > MOST_BYTES and not self.transport.is_closing():
+            if self.beside_body > MAX_BYTES and not self.transport.is_closing():
                 if self.cycle is None or self.cycle.response_complete:
                     self.transport.write(_TOO_LONG)
                 self.transport.close()

@@ -16,9 +16,9 @@ RATIO = 100
 """The most that a compressed body may grow, as a factor; real ones grow 5 to 40 times."""
 RATIO_FREE_BYTES = 1_000_000
 """Bytes up to which ``RATIO`` is not checked."""
-MOST_CONTAINERS = 1_000_000
+MAX_CONTAINERS = 1_000_000
 """Braces and brackets in a body that is parsed, those within strings included."""
-MOST_PARTS = 50_000
+MAX_PARTS = 50_000
 """Messages, and parts of their contents, of a request that is made to fit."""
 PLAN_SECONDS = 30.0
 """How long a request may be worked on; then it is sent unchanged."""
@@ -74,12 +74,12 @@ class RequestBudget:
         objects.  Raises TooMuch."""
         objects, lists = text.count(b"{", start), text.count(b"[", start)
         size = len(text) - start + _OBJECT_BYTES * objects + _LIST_BYTES * lists
-        if objects + lists > MOST_CONTAINERS or not self.take(size):
+        if objects + lists > MAX_CONTAINERS or not self.take(size):
             raise TooMuch
 
     def allows(self, tree: Any) -> bool:
         """Whether a parsed body is within the limit of messages and parts."""
-        return parts_of(tree, MOST_PARTS) <= MOST_PARTS
+        return parts_of(tree, MAX_PARTS) <= MAX_PARTS
 
     def begin(self) -> None:
         """Start the time for planning."""

@@ -26,7 +26,7 @@ _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0
 _STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 """Clients ignore it anywhere before an answer; a closed socket answers with RST."""
 _OFFER = re.compile(rb"^upgrade:(?!.*websocket).*\r\n", re.IGNORECASE | re.MULTILINE)
-_OFFER_NAME, _MOST_OFFER = b"upgrade:", 1_000
+_OFFER_NAME, _MAX_OFFER = b"upgrade:", 1_000
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 App = Callable[[Scope, Receive, Send], Any]
@@ -267,7 +267,7 @@ class ClientConnection(asyncio.Protocol):
 def _may_offer(line: bytes) -> bool:
     """Whether the beginning of a line may become an offer of another protocol."""
     name = line[: len(_OFFER_NAME)].lower()
-    return 0 < len(line) < _MOST_OFFER and _OFFER_NAME.startswith(name)
+    return 0 < len(line) < _MAX_OFFER and _OFFER_NAME.startswith(name)
 
 
 def _is_gone(connection: Any) -> bool:

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from typing import Any
@@ -34,15 +33,6 @@ class UpstreamFailed(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """Seconds: between two pieces of an answer (models think for minutes), and for how long a
-    provider that cannot be reached is tried again."""
-
-    read: float = 600.0
-    reconnect: float = 0.0
 
 
 class HttpAnswer:
@@ -113,10 +103,16 @@ def _cause(error: OSError) -> str:
 
 
 class HttpClient:
-    """Sends requests to providers over kept connections."""
+    """Sends requests to providers over kept connections.
 
-    def __init__(self, timeouts: Timeouts | None = None, *, system_proxy: bool = False) -> None:
-        self._timeouts = timeouts or Timeouts()
+    ``read_seconds``: between two pieces of an answer (models think for minutes);
+    ``reconnect_seconds``: for how long a provider that cannot be reached is tried again.
+    """
+
+    def __init__(
+        self, read_seconds: float, reconnect_seconds: float = 0.0, *, system_proxy: bool = False
+    ) -> None:
+        self._read_seconds, self._reconnect_seconds = read_seconds, reconnect_seconds
         self._system_proxy = system_proxy
         self._kept: Any = None
         self._new: Any = None
@@ -138,11 +134,10 @@ class HttpClient:
     def _session(self, connector: Any) -> Any:
         import aiohttp
 
-        times = self._timeouts
         return aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECT_SECONDS, sock_read=times.read
+                total=None, sock_connect=CONNECT_SECONDS, sock_read=self._read_seconds
             ),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -170,7 +165,7 @@ class HttpClient:
         a new connection: without us it would have worked, and the provider may have closed all
         that were kept.  On a new connection it is sent once.
         """
-        until = time.monotonic() + (self._timeouts.reconnect if waits else 0.0)
+        until = time.monotonic() + (self._reconnect_seconds if waits else 0.0)
         response = await self._sent(method, address, headers, body, until)
         try:
             if response.status not in _STATUSES:

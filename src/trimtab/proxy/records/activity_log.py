@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from trimtab.amounts import many
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
+from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.session_record import SessionRecord
 
 SESSIONS = 300
@@ -82,9 +82,8 @@ class ActivityLog:
                 self.totals["edits"] += turn.new
             return
         if self.savings is not None:
-            now = RequestSizes(turn.when, turn.arrived, turn.sent, turn.rewritten)
-            self.dollars += self.savings.saved(session.model, session.paid, now)
-            session.paid = now
+            self.dollars += self.savings.saved(session.model, session.paid, turn)
+        session.paid = turn
         counted = {
             "turns": 1, "arrived": turn.arrived, "sent": turn.sent, "saved": turn.saved,
             "edits": turn.new, "prompt": turn.prompt, "cached": turn.cached, "lost": turn.lost,

@@ -17,7 +17,7 @@ from trimtab.formats.engine.base import MESSAGE_LISTS
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.session_record import SessionRecord
 
-LEAST = 2_048
+MIN_PREFIX = 2_048
 """Tokens.  A shorter prefix may never have been in the cache: providers keep none below 1,024 to
 4,096 tokens, which depends on the model."""
 LIFETIME = 300.0
@@ -40,7 +40,7 @@ _UNCHANGED = "cache_hit"
 """OpenAI: the compared request has the same prefix."""
 _PROVIDERS_OWN = "context_compacted"
 SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
-_MOST_STRINGS, _MOST_ITEMS = 200, 1_000
+_MAX_STRINGS, _MAX_ITEMS = 200, 1_000
 _END = 2_000
 """Characters of a string at its beginning and at its end that are looked at."""
 
@@ -74,7 +74,7 @@ def _hash(value: Any) -> int:
     It is stored, so it is the same in every process.
     """
     checksum = 0
-    for text in islice(_strings(value), _MOST_STRINGS):
+    for text in islice(_strings(value), _MAX_STRINGS):
         ends = f"{len(text)} {text[:_END]} {text[-_END:]}"
         checksum = crc32(ends.encode("utf-8", "surrogatepass"), checksum)
     return checksum
@@ -88,7 +88,7 @@ def _strings(value: Any) -> Iterator[str]:
             if key not in ("cache_control", "cachePoint"):
                 yield from _strings(inner)
     elif isinstance(value, list):
-        for inner in value[:_MOST_ITEMS]:
+        for inner in value[:_MAX_ITEMS]:
             yield from _strings(inner)
 
 
@@ -113,7 +113,7 @@ def note_break(
     if not (turn.cached or turn.written or earlier.cached or earlier.written):
         return  # this provider says nothing of its cache
     standing = min(earlier.cached + earlier.written or earlier.prompt, turn.prompt)
-    if standing < LEAST or turn.cached > 0.8 * standing:
+    if standing < MIN_PREFIX or turn.cached > 0.8 * standing:
         return
     turn.lost = standing - turn.cached
     changed = any(name in before and before[name] != value for name, value in began)

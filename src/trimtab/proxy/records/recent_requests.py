@@ -9,28 +9,28 @@ from collections import deque
 
 from trimtab.proxy.records.request_record import RequestRecord
 
-MOST = 500
-MOST_TEXT_BYTES = 32_000_000
-MOST_ONE_TEXT = 4_000_000
+MAX_REQUESTS = 500
+MAX_TEXT_BYTES = 32_000_000
+MAX_REQUEST_TEXT_BYTES = 4_000_000
 
 
 class RecentRequests:
     """Newest last."""
 
     def __init__(self) -> None:
-        self.rows: deque[RequestRecord] = deque(maxlen=MOST)
+        self.rows: deque[RequestRecord] = deque(maxlen=MAX_REQUESTS)
         self._held = 0
 
     def add(self, record: RequestRecord) -> None:
         """Add a request that has ended."""
-        if record.texts is not None and record.texts.held_bytes > MOST_ONE_TEXT:
+        if record.texts is not None and record.texts.held_bytes > MAX_REQUEST_TEXT_BYTES:
             record.texts = None
-        if len(self.rows) == MOST:
+        if len(self.rows) == MAX_REQUESTS:
             self._drop_texts(self.rows[0])
         self.rows.append(record)
         self._held += record.texts.held_bytes if record.texts is not None else 0
         for old in self.rows:
-            if self._held <= MOST_TEXT_BYTES:
+            if self._held <= MAX_TEXT_BYTES:
                 break
             self._drop_texts(old)
 

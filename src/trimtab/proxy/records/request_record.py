@@ -92,6 +92,11 @@ class RequestRecord:
         return 0 < self.status < 400
 
     @property
+    def refusal_outcome(self) -> str:
+        """What was done about its refusals: "recovered" if the client never saw them."""
+        return "recovered" if self.answered else "passed on"
+
+    @property
     def saved(self) -> int:
         """Tokens that were not sent."""
         return max(self.arrived - self.sent, 0)

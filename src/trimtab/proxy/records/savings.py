@@ -10,16 +10,7 @@ from dataclasses import dataclass
 
 from trimtab.pricing import models
 from trimtab.pricing.prices import Prices, named
-
-
-@dataclass(frozen=True, slots=True)
-class RequestSizes:
-    """One request in tokens: as received, as sent, and of the latter behind the first new edit."""
-
-    when: float
-    arrived: int
-    sent: int
-    rewritten: int = 0
+from trimtab.proxy.records.request_record import RequestRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +24,7 @@ class SavingsEstimator:
         """An estimator for the named table; None without a name.  Raises InvalidSetting."""
         return None if name is None else cls(named(name))
 
-    def saved(self, model: str, before: RequestSizes | None, now: RequestSizes) -> float:
+    def saved(self, model: str, before: RequestRecord | None, now: RequestRecord) -> float:
         """US dollars that one request cost less; 0 for a model without a known price, and for a
         session's first request, as the state of the cache is unknown then."""
         listed = models.find(model) if model else None

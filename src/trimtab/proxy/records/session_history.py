@@ -22,7 +22,7 @@ from trimtab.stores.tenant import TenantStore
 
 _HEAD = "head"
 _PREFIX = "stats/"
-_MOST_WAITING = 500
+_MAX_WAITING = 500
 """Rows kept in memory while the store does not answer."""
 
 
@@ -52,7 +52,7 @@ class SessionHistory:
             }
             session.stored, session.changed = session.count, set()
             self._waiting.append((session.id, _head(session), rows))
-        del self._waiting[:-_MOST_WAITING]
+        del self._waiting[:-_MAX_WAITING]
 
     def write(self, store: TenantStore) -> None:
         """Write what was collected; a failed write is tried again later.  Runs in a worker

@@ -7,12 +7,11 @@ settings allow it.  Bounded: the oldest are dropped first.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import RequestSizes
 from trimtab.report import ReportEdit
 from trimtab.request.fitted import Fitted
 
@@ -26,14 +25,11 @@ class EditRecord:
 
     handle: str
     kind: str
-    op: str
     why: str
     tool: str
     turn: int
     tokens_before: int
     tokens_after: int
-    loss: float
-    refs: tuple[str, ...] = ()
     undone: int = 0
     """The turn from which on the original is sent again; 0 if it was not undone."""
     pinned: bool = False
@@ -42,16 +38,6 @@ class EditRecord:
     def saved(self) -> int:
         """Tokens on each turn."""
         return self.tokens_before - self.tokens_after
-
-
-class SessionRefusal(NamedTuple):
-    """One refusal by the provider, and what was done about it."""
-
-    when: float
-    turn: int
-    status: int
-    kind: str
-    action: str
 
 
 @dataclass(slots=True)
@@ -86,8 +72,8 @@ class SessionRecord:
     """Tokens of its last answered request."""
     ratio: float = 1.0
     """The provider's tokens per one of ours, by its last answer."""
-    paid: RequestSizes | None = None
-    """The sizes of its last answered request."""
+    paid: RequestRecord | None = None
+    """Its last answered request of this run."""
     sums: Counter[str] = field(default_factory=Counter)
     """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
     ``edits``, ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
@@ -111,12 +97,14 @@ class SessionRecord:
         return self.sums["saved"]
 
     @property
-    def refusals(self) -> Iterator[SessionRefusal]:
-        """The refusals of its turns, oldest first."""
-        for turn in self.turns:
-            action = "recovered" if turn.answered else "passed on"
-            for status, kind in turn.refusals:
-                yield SessionRefusal(turn.when, turn.number, status, kind, action)
+    def refusals(self) -> list[dict[str, Any]]:
+        """The refusals of its turns, and what was done about each, oldest first."""
+        return [
+            {"when": turn.when, "turn": turn.number, "status": status, "kind": kind,
+             "action": turn.refusal_outcome}
+            for turn in self.turns
+            for status, kind in turn.refusals
+        ]  # fmt: skip
 
     def add(
         self, turn: RequestRecord, fits: Sequence[Fitted], learned_room: int | None = None
@@ -159,8 +147,8 @@ class SessionRecord:
         for edit in edits:
             if edit.handle and (edit.new or edit.handle not in self.edits):
                 self.edits[edit.handle] = EditRecord(
-                    edit.handle, edit.kind, edit.op, edit.why, edit.tool or edit.role, number,
-                    edit.tokens_before, edit.tokens_after, edit.loss, edit.refs,
+                    edit.handle, edit.kind, edit.why, edit.tool or edit.role, number,
+                    edit.tokens_before, edit.tokens_after,
                 )  # fmt: skip
                 while len(self.edits) > EDITS:
                     self.edits.popitem(last=False)

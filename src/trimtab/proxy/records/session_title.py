@@ -18,7 +18,7 @@ CHARS = 120
 _LOOKED_AT = 6
 """Messages, from the first."""
 _TEXT_CHARS = 40_000
-_MOST_TEXTS, _MOST_LEVELS = 50, 4
+_MAX_TEXTS, _MAX_LEVELS = 50, 4
 _OPENING = re.compile(r"\s*<([A-Za-z_][\w-]{0,63})(?![\w-])[^>]{0,200}>")
 _NOT_THE_USER = (
     "# AGENTS.md", "This is the Gemini CLI", "This is the Qwen Code", "Here is some useful inform",
@@ -61,7 +61,7 @@ def _behind_tags(text: str) -> str:
 def folder(tree: Any) -> str:
     """The name of the folder that the agent says it works in; ""."""
     system = [tree.get(key) for key in SYSTEM_KEYS] if isinstance(tree, Mapping) else []
-    for text in chain(islice(_strings(system), _MOST_TEXTS), (text for _, text in _texts(tree))):
+    for text in chain(islice(_strings(system), _MAX_TEXTS), (text for _, text in _texts(tree))):
         if match := _FOLDER.search(text[:_TEXT_CHARS]):
             return re.split(r"[\\/]", match[1].rstrip("\\/.,;"))[-1][:80]
     return ""
@@ -76,18 +76,18 @@ def _texts(tree: Any) -> Iterator[tuple[str, str]]:
     for message in messages[:_LOOKED_AT] if isinstance(messages, list) else ():
         if isinstance(message, Mapping):
             content = message.get("content") or message.get("parts")
-            for text in islice(_strings(content), _MOST_TEXTS):
+            for text in islice(_strings(content), _MAX_TEXTS):
                 yield str(message.get("role") or ""), text
 
 
-def _strings(content: Any, levels: int = _MOST_LEVELS) -> Iterator[str]:
+def _strings(content: Any, levels: int = _MAX_LEVELS) -> Iterator[str]:
     """Texts of a content: itself, or those of its parts; never results or calls."""
     if isinstance(content, str):
         yield content
     elif not levels:
         return
     elif isinstance(content, list):
-        for part in content[:_MOST_TEXTS]:
+        for part in content[:_MAX_TEXTS]:
             yield from _strings(part, levels - 1)
     elif isinstance(content, Mapping):
         for key in ("text", "parts"):

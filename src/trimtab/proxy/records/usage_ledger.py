@@ -16,7 +16,7 @@ from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
 from trimtab.stores.tenant import TenantStore
 
-MOST = 2_000
+MAX_CONVERSATIONS = 2_000
 """Conversations in memory; one that was dropped and continues gets a new fact."""
 
 
@@ -75,7 +75,7 @@ class UsageLedger:
     def _forget(self) -> None:
         """Drop the oldest; one that continues gets a fact under another name."""
         with self._lock:
-            while len(self._conversations) > MOST:
+            while len(self._conversations) > MAX_CONVERSATIONS:
                 name = next(iter(self._conversations))
                 if name in self._changed:
                     return
