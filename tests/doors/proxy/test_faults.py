@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -280,10 +281,12 @@ def started(url, drain):
     return process, int(process.stdout.readline())
 
 
-async def streams(port, count, body):
+async def streams(port, count, body, when_all_began=lambda: None):
     """What came of so many streams at once; of a reset connection, what came before."""
+    began = 0
 
     async def one():
+        nonlocal began
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\n"
         head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -291,6 +294,9 @@ async def streams(port, count, body):
         data = b""
         with suppress(ConnectionResetError):
             while more := await asyncio.wait_for(reader.read(65_536), 30):
+                began += not data
+                if not data and began == count:
+                    when_all_began()
                 data += more
         writer.close()
         return data
@@ -314,9 +320,8 @@ def test_what_is_loaded_before_it_serves_is_not_looked_through_for_garbage_again
 def test_sigterm_during_50_streams_lets_them_end_and_takes_no_more():
     with StrictProvider(lambda _: Slow(0.0, 0.05, "word " * 60)) as provider:
         process, port = started(provider.url, 20)
-        timer = threading.Timer(1.0, process.send_signal, [signal.SIGTERM])
-        timer.start()
-        answers = asyncio.run(streams(port, 50, STREAM))
+        stop = partial(process.send_signal, signal.SIGTERM)
+        answers = asyncio.run(streams(port, 50, STREAM, stop))
         assert all(data.startswith(b"HTTP/1.1 200") for data in answers)
         assert all(b"[DONE]" in data for data in answers)
         assert process.wait(20) == 0
