@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.errors import MissingExtra, TrimtabError
 from trimtab.formats.detect import FormatName
+from trimtab.formats.openai_responses.parts import PARTS
 from trimtab.request.fitted import Fitted
 from trimtab.telemetry import logger
 
@@ -92,9 +93,9 @@ def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted
 
 def _goes_on(items: Any) -> bool:
     """Whether ``items`` has a result without its call: then the server keeps the call."""
-    calls = {item.get("call_id") for item in items if str(item.get("type")).endswith("_call")}
-    results = (item for item in items if str(item.get("type")).endswith("_call_output"))
-    return any(item.get("call_id") not in calls for item in results)
+    parts = [part for item in items for part in PARTS.read(item)]
+    calls = {part.id for part in parts if part.kind == "call"}
+    return any(part.kind == "result" and part.id not in calls for part in parts)
 
 
 def _model(agent: Any) -> str:

@@ -1,7 +1,7 @@
 """The contents of a fold, by step: a table of contents, and the messages of single steps.
 
-The original of a fold is a JSON list of messages as given, in any format.  This module knows how
-each format spells calls and results; steps are cut from the text itself, so they are exact.
+The original of a fold is a JSON list of messages as given, in any format; steps are cut from the
+text itself, so they are exact.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidRequest
+from trimtab.formats.words import ARGUMENT_KEYS, ID_KEYS, RESULT_KEYS
 from trimtab.jsontext import paths, splicing
 
 CONTENTS_CHARS = 4_000
 """A shorter original is shown whole, without a table of contents."""
 LINE_CHARS, CALL_CHARS = 100, 60
-_CALLS = ("arguments", "input", "args")
 _SPEAKERS = ("assistant", "model")
 _THEIRS = ("user", "tool", "function", "system", "developer")
 
@@ -122,7 +122,7 @@ def _is_message(item: Mapping[str, Any]) -> bool:
     return item.get("role") in (*_SPEAKERS, *_THEIRS) or (
         isinstance(kind, str)
         and any(word in kind for word in ("call", "result", "output", "reasoning", "thought"))
-    ) or "toolResult" in item or "functionResponse" in item  # fmt: skip
+    ) or any(key in item for key in RESULT_KEYS)  # fmt: skip
 
 
 def _is_result(item: Mapping[str, Any]) -> bool:
@@ -148,7 +148,7 @@ def _runs(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
 def _calls(value: Any) -> Iterator[Mapping[str, Any]]:
     """Every call within a message: an object with a name and arguments."""
     if isinstance(value, Mapping):
-        if isinstance(value.get("name"), str) and any(key in value for key in _CALLS):
+        if isinstance(value.get("name"), str) and any(key in value for key in ARGUMENT_KEYS):
             yield value
             return
         for inner in value.values():
@@ -159,7 +159,7 @@ def _calls(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _call(call: Mapping[str, Any]) -> str:
-    arguments = next(call[key] for key in _CALLS if key in call)
+    arguments = next(call[key] for key in ARGUMENT_KEYS if key in call)
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -169,8 +169,7 @@ def _call(call: Mapping[str, Any]) -> str:
     return _line(f"{call['name']} {said}", CALL_CHARS)
 
 
-_PASSED_OVER = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId",
-                "name", "status")  # fmt: skip
+_PASSED_OVER = frozenset(("role", "type", "name", "status", *ID_KEYS))
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -16,6 +16,7 @@ from math import log
 from typing import NamedTuple
 
 from trimtab.errors import expect_text
+from trimtab.formats.words import ID_KEYS, SIGNATURE_KEYS
 from trimtab.journal.archive import ArchivedStep
 from trimtab.reducers.articles.relevance import STEM, terms
 
@@ -234,10 +235,7 @@ def _passages(text: str, messages: bool | None) -> Iterator[Spans]:
 
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)
-_NAMES = frozenset(
-    ("type", "role", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "signature",
-     "thoughtSignature", "encrypted_content")
-)  # fmt: skip
+_NAMES = frozenset(("type", "role", *ID_KEYS, *SIGNATURE_KEYS))
 """Keys of a message whose values are not searched."""
 
 

@@ -131,9 +131,6 @@ def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
     return anchor if same else None
 
 
-_SPOKEN = ("tool_calls", "function_call")
-
-
 def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
     """The blocks that stay beside the anchor: those that are not content, and reasoning if the
     provider requires it."""
@@ -144,7 +141,7 @@ def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
         for index, block in enumerate(transcript.messages[number].blocks)
         if index != anchor.call.index
         and block.item
-        and block.item[0] not in (format.content_key, *_SPOKEN)
+        and block.item[0] not in (format.content_key, *format.table.call_keys)
         and (wanted or block.kind != "reasoning")
     ]
 

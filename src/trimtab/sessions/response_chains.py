@@ -15,7 +15,10 @@ from math import inf
 from typing import Any
 
 from trimtab.forking import Lock
+from trimtab.formats.engine.parts import PartRow
 from trimtab.formats.engine.sdk_objects import as_mapping
+from trimtab.formats.gemini_interactions.parts import CONTENT as STEP_CONTENT
+from trimtab.formats.openai_responses.parts import CONTENT, ITEMS
 from trimtab.jsontext import paths
 from trimtab.pricing.reported_usage import read_usage
 
@@ -36,11 +39,15 @@ _UNSEEN_CHARS = 200
 """What an entry for a conversation with unseen items counts."""
 _ENDED = ("completed", "incomplete")
 """States of an answer that later requests can name."""
-_PLAIN_ITEMS = (None, "message", "reasoning", "function_call", "function_call_output",
-                "custom_tool_call", "custom_tool_call_output")  # fmt: skip
-_PLAIN_PARTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
+_PLAIN_CALLS = [
+    kind
+    for kind, row in ITEMS.items()
+    if isinstance(row, PartRow) and row.kind == "call" and row.spelling != "json"
+]
+_PLAIN_RESULTS = [f"{kind}_output" for kind in _PLAIN_CALLS]
+_PLAIN_ITEMS = (None, "message", "reasoning", *_PLAIN_CALLS, *_PLAIN_RESULTS)
+_PLAIN_PARTS = [kind for kind, row in CONTENT.items() if row.kind == "text"]
 _PLAIN_TOOLS = ("function", "custom")
-_CONTENT = ("text", "image", "audio", "video", "document")
 
 
 @dataclass(eq=False)
@@ -219,7 +226,7 @@ def input_items(tree: Mapping[str, Any], is_interaction: bool) -> list[Any]:
 def _is_content(items: Any) -> bool:
     """Whether an input is Gemini contents without a step around them."""
     first = items[0] if isinstance(items, list) and items else items
-    return isinstance(first, Mapping) and first.get("type") in _CONTENT
+    return isinstance(first, Mapping) and first.get("type") in STEP_CONTENT
 
 
 def chained_answer(answer: Any) -> Mapping[str, Any] | None:

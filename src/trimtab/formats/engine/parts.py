@@ -188,6 +188,19 @@ class PartTable:
         return next(iter(self.parts))
 
     @property
+    def rows(self) -> Iterator[PartRow]:
+        """Every row, of items and of parts."""
+        for rows in (self.items, *self.parts.values()):
+            yield from _each(rows)
+
+    @property
+    def call_keys(self) -> list[str]:
+        """Keys of a message that hold calls and nothing else."""
+        return [
+            key for key, rows in self.parts.items() if {r.kind for r in _each(rows)} == {"call"}
+        ]
+
+    @property
     def of_items(self) -> bool:
         """Whether a model's turn is several items in a row, instead of one message."""
         return bool(self.items) and self.item_by == "type"
@@ -262,6 +275,11 @@ class PartTable:
         if row.kind == "text" and not isinstance(value_at(part, row.payload), str):
             row = OTHER
         return type, row
+
+
+def _each(rows: Rows | PartRow) -> Iterator[PartRow]:
+    for row in (rows,) if isinstance(rows, PartRow) else rows.values():
+        yield from row if isinstance(row, tuple) else (row,)
 
 
 def _is_part_key(rows: Rows, key: str, value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.formats.engine.parts import PartRow, PartTable, Rows, ToolTable
 
 _TEXT = PartRow("text", payload=("text",))
-CONTENT: Rows = {
+CONTENT: dict[str, PartRow] = {
     "input_text": _TEXT,
     "output_text": _TEXT,
     "text": _TEXT,

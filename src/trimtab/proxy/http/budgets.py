@@ -10,6 +10,7 @@ from typing import Any
 
 from trimtab.forking import Lock
 from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.words import LIST_KEYS
 from trimtab.interruption import Interrupted
 
 RATIO = 100
@@ -106,7 +107,7 @@ def parts_of(tree: Any, most: int) -> int:
         for message in messages if isinstance(messages, list) else ():
             count += 1
             if isinstance(message, dict):
-                values = (message.get(key) for key in _PARTS)
+                values = (message.get(key) for key in LIST_KEYS)
                 count += sum(len(parts) for parts in values if isinstance(parts, list))
             if count > most:
                 return count
@@ -114,4 +115,3 @@ def parts_of(tree: Any, most: int) -> int:
 
 
 _LISTS = (*MESSAGE_LISTS, "system", "tools")
-_PARTS = ("content", "parts", "tool_calls")

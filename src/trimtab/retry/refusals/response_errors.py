@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from trimtab.formats import FORMATS
+
 Verdict = Literal["", "content", "refused"]
 """The verdict on one event: undecided (""), content for the client, or a refusal."""
 
 _WINDOW = "model_context_window_exceeded"
-_BEGINNINGS = frozenset({
-    *("response.created", "response.in_progress", "response.queued", "keepalive"),
-    *("message_start", "ping", "messageStart"),
-})  # fmt: skip
+_ANSWERS = [format.rewriter.answers for format in FORMATS.values()]
+_BEGINNINGS = frozenset(("keepalive", "ping", *(kind for one in _ANSWERS for kind in one.opening)))
 """Events that say only that something begins."""
-_SAID = ("content", "reasoning_content", "reasoning", "reasoning_details", "tool_calls", "refusal",
-         "function_call", "audio")  # fmt: skip
+_STOPS = [one.stop for one in _ANSWERS if one.stop]
+_SAID = (*FORMATS["openai-chat"].table.parts, "refusal", "audio")
 
 
 def event_verdict(event: Any) -> Verdict:
@@ -75,7 +75,7 @@ def _said_by(output: Any) -> Any:
 
 def _stop(value: Any) -> Any:
     answer = value if isinstance(value, Mapping) else {}
-    return answer.get("finish_reason") or answer.get("stop_reason") or answer.get("stopReason")
+    return next((answer[key] for key in _STOPS if answer.get(key)), None)
 
 
 def prompt_tokens(body: bytes | str | Any) -> int | None:

@@ -1,0 +1,21 @@
+"""Words of all formats together, by their tables: for texts of which nobody knows the format."""
+
+from __future__ import annotations
+
+from trimtab.formats.detect import FORMATS
+from trimtab.formats.engine.parts import PartRow
+
+_TABLES = [format.table for format in FORMATS.values()]
+_ROWS = [row for table in _TABLES for row in table.rows]
+ID_KEYS = frozenset(row.id[-1] for row in _ROWS if row.id)
+"""Keys of the ids of calls and results."""
+SIGNATURE_KEYS = frozenset(row.seal[-1] for row in _ROWS if row.seal and row.payload)
+"""Keys of what seals a text."""
+ARGUMENT_KEYS = tuple(dict.fromkeys(str(table.call[1].payload[-1]) for table in _TABLES))
+"""Keys of a function's arguments."""
+RESULT_KEYS = tuple(table.result[0] for table in _TABLES if table.by_key)
+"""Keys by which a part is known as a result."""
+LIST_KEYS = frozenset(
+    key for table in _TABLES for key, rows in table.parts.items() if not isinstance(rows, PartRow)
+)
+"""Keys of a message that hold lists of parts."""
