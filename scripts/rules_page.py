@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from trimtab.formats import FORMATS
 from trimtab.formats.engine.rule import Rule, RuleTable
-from trimtab.formats.openai_chat.dialects import DIALECTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -114,7 +113,7 @@ def message(body: str) -> str:
 
 def page() -> str:
     """The whole page."""
-    names = ", ".join(f"`{name}`" for name in DIALECTS)
+    names = ", ".join(f"`{name}`" for name in FORMATS["openai-chat"].dialects)
     parts = [INTRO.format(dialects=names)]
     for format, title in TITLES.items():
         table = FORMATS[format].rules

@@ -9,7 +9,7 @@ from trimtab import formats
 from trimtab.errors import expect
 from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.formats.rules import Violation
 from trimtab.planning.presets import PresetName
 from trimtab.reporting import log

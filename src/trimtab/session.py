@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from trimtab import config
 from trimtab.errors import TrimtabError, expect, expect_text
-from trimtab.formats.detect import FormatName
 from trimtab.formats.engine.sdk_objects import as_mapping
 from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
+from trimtab.formats.registry import FormatName
 from trimtab.planning.presets import PresetName
 from trimtab.request.fitted import Fitted, withdrawal_of
 from trimtab.request.pipeline import run

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from trimtab.errors import InvalidSetting, shown
 from trimtab.events import OnEvent
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.planning.presets import PresetName
 from trimtab.planning.reasoning_signatures import Thinking
 from trimtab.planning.redundancy import Duplicates, FailedInputs

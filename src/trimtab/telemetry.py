@@ -14,16 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 from trimtab.events import EditEvent, Event, FitEvent, OnEvent, RefusalEvent, RetryEvent
-
-PROVIDERS = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "bedrock": "aws.bedrock",
-    "gemini": "gcp.gemini",
-    "gemini-interactions": "gcp.gemini",
-}
-"""``gen_ai.provider.name`` as the conventions spell it: whose API the format is."""
+from trimtab.formats.registry import FORMATS
 
 METRICS = {
     "trimtab.fit.duration": ("histogram", "s", "time to make one request fit"),
@@ -102,8 +93,9 @@ def attributes(event: Event) -> dict[str, Any]:
 
 
 def _request(event: Event) -> dict[str, str]:
+    format = FORMATS.get(event.format)
     fields = {
-        "gen_ai.provider.name": PROVIDERS.get(event.format, ""),
+        "gen_ai.provider.name": format.provider if format else "",
         "gen_ai.request.model": event.model,
         "trimtab.format": event.format,
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import trimtab
-from trimtab.logs.recording import MESSAGES as MESSAGES_KEY
+from trimtab.formats import FORMATS
 from trimtab.logs.recording import Recording
 
 
@@ -74,7 +74,7 @@ def recording(format: str = "openai-chat", **changes: Any) -> Recording:
     messages: Any = long_story()
     if format != "openai-chat":
         done = trimtab.convert({"messages": messages}, format, format="openai-chat")
-        messages = done.request[MESSAGES_KEY[format]]
+        messages = done.request[FORMATS[format].messages_key]
     return Recording("made", f"long-{format}", format, messages, **changes)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Unpack
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.errors import MissingExtra, TrimtabError
-from trimtab.formats.detect import FormatName
 from trimtab.formats.openai_responses.parts import PARTS
+from trimtab.formats.registry import FormatName
 from trimtab.request.fitted import Fitted
 from trimtab.telemetry import logger
 

@@ -11,30 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from trimtab.formats.detect import FormatName
-from trimtab.formats.openai_chat.dialects import of_host, with_version
+from trimtab.formats.registry import FORMATS, FormatName, api_path_at
 from trimtab.retry import credentials
 from trimtab.retry.learned_limits import key_for
 
-_CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
-_VERTEX = r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
-_PATHS = tuple(
-    (re.compile(pattern + "/?$"), format, streams)
-    for pattern, format, streams in (
-        (r"/chat/completions", "openai-chat", False),
-        (r"/responses", "openai-responses", False),
-        (r"/messages", "anthropic", False),
-        (r"/model/(?P<model>[^/]+)/converse", "bedrock", False),
-        (r"/model/(?P<model>[^/]+)/converse-stream", "bedrock", True),
-        (_CLAUDE + r"/invoke", "anthropic", False),
-        (_CLAUDE + r"/invoke-with-response-stream", "anthropic", True),
-        (r"/(?P<model>[^/:]+):generateContent", "gemini", False),
-        (r"/(?P<model>[^/:]+):streamGenerateContent", "gemini", True),
-        (r"/interactions", "gemini-interactions", False),
-        (_VERTEX + r":rawPredict", "anthropic", False),
-        (_VERTEX + r":streamRawPredict", "anthropic", True),
-    )
-)
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)")
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
@@ -79,43 +59,35 @@ def request_target(
     format_of_path = path_target(url)
     if format_of_path is None or not _OBJECT.match(body):
         return None
-    format, model, streams = format_of_path
+    name, model, streams = format_of_path
     host = _split(url)[0]
-    dialect = of_host(host) if format == "openai-chat" else ""
+    format = FORMATS[name]
+    dialect = format.dialect_at(host, {})
     model_name = model or _model(body)
     credential = next((headers[name] for name in credentials.HEADERS if headers.get(name)), "")
     asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
     return RequestTarget(
-        cast(FormatName, f"{format}:{dialect}" if dialect else format),
+        cast(FormatName, f"{name}:{dialect}" if dialect else name),
         key_for(host, model_name, credentials.bare_key(credential)),
         model,
         streams or asked,
-        with_version(format, headers).partition(":")[2],
+        format.version_in(headers),
     )
 
 
 def path_target(url: str) -> tuple[str, str | None, bool] | None:
     """(format, model in the path, whether the path asks for a stream) of a URL."""
-    path = _split(url)[1]
-    for pattern, format, streams in _PATHS:
-        if match := pattern.search(path):
-            model = match.groupdict().get("model")
-            return format, _unquoted(model) if model else None, streams
-    return None
+    found = api_path_at(_split(url)[1])
+    if found is None or not found[1].fitted:
+        return None
+    format, api_path, model = found
+    return format.name, model, bool(api_path.streams)
 
 
 def _split(url: str) -> tuple[str, str]:
     """(host with port, path) of a URL."""
     match = _URL.match(url)
     return (match["host"].rpartition("@")[2], match["path"]) if match else ("", url)
-
-
-def _unquoted(name: str) -> str:
-    if "%" not in name:
-        return name
-    from urllib.parse import unquote
-
-    return unquote(name)
 
 
 def _model(body: bytes) -> str:

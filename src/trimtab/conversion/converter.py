@@ -37,7 +37,7 @@ from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.base import Format
 from trimtab.formats.misnamed import no_format
-from trimtab.formats.openai_chat.dialects import VERSIONS
+from trimtab.formats.registry import FORMATS
 from trimtab.formats.repair.provenance import Provenance
 from trimtab.jsontext import paths
 from trimtab.settings import Settings
@@ -87,9 +87,10 @@ def convert_request(
         format=cast(Any, format), model=model, open_tail=open_tail
     )  # checked as those of fit are
     to, _, version = to.partition(":")
-    if to not in _FORMATS or (version and (to != "anthropic" or version not in VERSIONS)):
-        raise no_format(to, _FORMATS, ())
-    spoken_by = f"{to}:{version or VERSIONS[-1]}" if to == "anthropic" else to
+    versions = FORMATS[to].versions if to in FORMATS else ()
+    if to not in FORMATS or (version and version not in versions):
+        raise no_format(to, dialects=False)
+    spoken_by = f"{to}:{version or versions[-1]}" if versions else to
     given = RequestBody.of(request).tree
     spoken = formats.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from trimtab.formats.detect import FORMATS, find
+from trimtab.formats.detect import find
 from trimtab.formats.engine.base import Format
 from trimtab.formats.engine.reading import read
+from trimtab.formats.registry import FORMATS
 
 __all__ = ["FORMATS", "Format", "find", "read"]

@@ -1,60 +1,54 @@
-"""What to say of a ``format=`` that does not exist, or that is not the format of the body."""
+"""Names of no format, and names of another format than the body's."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
 from trimtab.errors import InvalidSetting, shown
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.engine.base import Format
+from trimtab.formats.registry import FORMATS, MESSAGE_LISTS
 
-_MEANT: dict[str, tuple[str, ...]] = {
-    "openai": ("openai-chat", "openai-responses"),
-    "gpt": ("openai-chat", "openai-responses"),
-    "chatgpt": ("openai-chat", "openai-responses"),
-    "chat": ("openai-chat",),
-    "completions": ("openai-chat",),
-    "chat-completions": ("openai-chat",),
-    "responses": ("openai-responses",),
-    "codex": ("openai-responses",),
-    "azure": ("openai-chat:azure", "openai-responses"),
-    "claude": ("anthropic",),
-    "messages": ("anthropic",),
-    "aws": ("bedrock",),
-    "amazon": ("bedrock",),
-    "converse": ("bedrock",),
-    "boto3": ("bedrock",),
-    "google": ("gemini", "gemini-interactions"),
-    "genai": ("gemini", "gemini-interactions"),
-    "google-genai": ("gemini", "gemini-interactions"),
-    "generate-content": ("gemini",),
-    "interactions": ("gemini-interactions",),
-    "vertex": ("gemini", "anthropic"),
-    "vertexai": ("gemini", "anthropic"),
-}
-"""What providers, their models and their addresses are called → the formats that are meant."""
-_OF_DIALECT = {"ollama": "llamacpp", "llama.cpp": "llamacpp", "moonshot": "kimi", "zhipu": "glm",
-               "lmstudio": "llamacpp", "litellm": "other"}  # fmt: skip
 _FIRST = 50
 """Messages that are looked at: a body of another format shows itself early."""
 
 
-def no_format(name: str, formats: Collection[str], dialects: Collection[str]) -> InvalidSetting:
-    """The error for a name of no format; it says which was probably meant."""
+def no_format(name: str, *, dialects: bool = True) -> InvalidSetting:
+    """The error for a name of no format; it says which was probably meant.  ``dialects``: whether
+    the setting takes them."""
     plain = name.strip().lower().replace("_", "-").replace(" ", "-")
-    dialect = _OF_DIALECT.get(plain, plain)
-    meant = _MEANT.get(plain, ()) or ((plain,) if plain in formats else ())
-    if not meant and dialect in dialects:
-        meant = (f"openai-chat:{dialect}",)
-    if not meant and (near := get_close_matches(plain, [*formats, *_MEANT], n=1)):
-        meant = _MEANT.get(near[0], (near[0],))
+    meant = list(_meant(plain, dialects))
+    if not meant:
+        known = [name for format in FORMATS.values() for name in (format.name, *format.aliases)]
+        near = get_close_matches(plain, known, n=1)
+        meant = [one for name in near for one in _meant(name, dialects)]
     hint = f"did you mean {' or '.join(map(repr, meant))}? " if meant else ""
-    return InvalidSetting(f"no format {shown(name)}: {hint}choose one of {', '.join(formats)}")
+    return InvalidSetting(f"no format {shown(name)}: {hint}choose one of {', '.join(FORMATS)}")
 
 
-def is_foreign(tree: Any, name: str) -> bool:
-    """Whether a body has what no request of the format ``name`` has.
+def _meant(name: str, dialects: bool) -> Iterator[str]:
+    """The formats and dialects that people call so, the better known first."""
+    for format in reversed(FORMATS.values()):
+        if name in (format.name, *format.aliases):
+            yield format.name
+            continue
+        for dialect, aliases in format.dialects.items() if dialects else ():
+            if name in (dialect, *aliases):
+                yield f"{format.name}:{dialect}"
+
+
+def no_variant(variant: str, format: Format) -> InvalidSetting:
+    """The error for what is neither a dialect nor a version of a format."""
+    for kind, names in (("dialect", format.dialects), ("version", format.versions)):
+        if names:
+            has = f"it has {', '.join(names)}"
+            return InvalidSetting(f"no {kind} {variant!r} of {format.name}; {has}")
+    return InvalidSetting(f"no dialect {variant!r} of {format.name}; it has one only")
+
+
+def is_foreign(tree: Any, format: Format) -> bool:
+    """Whether a body has what no request of the format has.
 
     Only what is certain: a body that two formats may read is whatever its caller says.
     """
@@ -63,41 +57,19 @@ def is_foreign(tree: Any, name: str) -> bool:
         keys = [key for key in MESSAGE_LISTS if isinstance(tree.get(key), list)]
         if len(keys) != 1:
             return False
-        if keys[0] != _KEYS.get(name, "messages"):
+        if keys[0] != format.messages_key:
             return True
         messages = tree[keys[0]]
     found = [one for one in messages[:_FIRST] if isinstance(one, dict)]
-    if name == "gemini" and found and not any("parts" in one for one in found):
+    if found and lacks_parts(found, format):
         return True
-    return any((may := _formats_of(one)) is not None and name not in may for one in found)
+    return any(
+        not format.is_own(one) and any(other.is_own(one) for other in FORMATS.values())
+        for one in found
+    )
 
 
-_KEYS = {"openai-responses": "input", "gemini-interactions": "input", "gemini": "contents"}
-"""Format → the key of its messages, if it is not ``messages``."""
-_BLOCKS = ("tool_use", "tool_result", "server_tool_use")
-_STEPS = ("user_input", "model_output", "function_result")
-
-
-def _formats_of(message: dict[str, Any]) -> tuple[str, ...] | None:
-    """The formats that can have this message; None if that is not certain."""
-    kind, role = message.get("type"), message.get("role")
-    if role in ("tool", "function") or message.get("tool_calls"):
-        return ("openai-chat",)
-    if "parts" in message and "content" not in message:
-        return ("gemini",)
-    if role is None and isinstance(kind, str):
-        if kind in _STEPS:
-            return ("gemini-interactions",)
-        if kind.endswith("_call_output"):
-            return ("openai-responses",)
-        if kind == "function_call":
-            return ("openai-responses" if "call_id" in message else "gemini-interactions",)
-    content = message.get("content")
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, dict):
-            continue
-        if "type" not in part and ("toolUse" in part or "toolResult" in part):
-            return ("bedrock",)
-        if part.get("type") in _BLOCKS:
-            return "anthropic", "openai-chat"
-    return None
+def lacks_parts(messages: list[Any], format: Format) -> bool:
+    """Whether no message has parts, in a format in which each has them."""
+    key = format.content_key
+    return format.needs_parts and not any(isinstance(m, dict) and key in m for m in messages)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 
 _MESSAGE = '{"role": "user", "content": "…"}'
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model")

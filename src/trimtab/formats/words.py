@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trimtab.formats.detect import FORMATS
 from trimtab.formats.engine.parts import PartRow
+from trimtab.formats.registry import FORMATS
 
 _TABLES = [format.table for format in FORMATS.values()]
 _ROWS = [row for table in _TABLES for row in table.rows]

@@ -9,29 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 from trimtab.formats import FORMATS, Format
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.lazy import cached_property
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.settings import Settings
 from trimtab.transcript.model import Message
-
-MESSAGES = {
-    "anthropic": "messages",
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "bedrock": "messages",
-    "gemini": "contents",
-    "gemini-interactions": "input",
-}
-"""Format → the key of a body that has its messages."""
-
-_SYSTEM = {
-    "anthropic": "system",
-    "openai-responses": "instructions",
-    "bedrock": "system",
-    "gemini": "systemInstruction",
-    "gemini-interactions": "system_instruction",
-}
 
 
 class RecordedTurn(NamedTuple):
@@ -88,17 +70,16 @@ class Recording:
 
     def body(self, messages: Sequence[Any]) -> dict[str, Any]:
         """A request with these messages and the recorded model, system text and tools."""
-        body: dict[str, Any] = dict(self.params)
-        if self.model and self.format != "gemini":  # Gemini has the model in the URL
-            body.setdefault("modelId" if self.format == "bedrock" else "model", self.model)
-        if self.system is not None and self.format in _SYSTEM:
-            body[_SYSTEM[self.format]] = self.system
+        body, format = dict(self.params), self.reader
+        if self.model and format.model_key:
+            body.setdefault(format.model_key, self.model)
+        if self.system is not None and format.system_key:
+            body[format.system_key] = self.system
         if self.tools is not None:
-            bedrock = self.format == "bedrock" and isinstance(self.tools, list)
-            body["toolConfig" if self.format == "bedrock" else "tools"] = (
-                {"tools": self.tools} if bedrock else self.tools
-            )
-        body[MESSAGES[self.format]] = list(messages)
+            key, *inner = map(str, format.table.tools.path)
+            listed = inner and isinstance(self.tools, list)
+            body[key] = {inner[0]: self.tools} if listed else self.tools
+        body[format.messages_key] = list(messages)
         return body
 
     def request(self, turn: RecordedTurn) -> dict[str, Any]:

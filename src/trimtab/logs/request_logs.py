@@ -10,10 +10,10 @@ from typing import Any
 from trimtab import formats
 from trimtab.errors import TrimtabError
 from trimtab.formats import FORMATS
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.logs.claude_code import claude_code
 from trimtab.logs.codex import codex
-from trimtab.logs.recording import MESSAGES, Recording
+from trimtab.logs.recording import Recording
 from trimtab.logs.segments import seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
 
@@ -116,11 +116,11 @@ def _logged(value: Any, id_: str) -> Recording | None:
     format, _ = formats.find(body)
     if isinstance(body, list):
         return Recording("", id_, format.name, body)
-    messages = body.get(MESSAGES[format.name])
+    messages = body.get(format.messages_key)
     if not isinstance(messages, list):
         return None
-    tools = body.get("toolConfig") if format.name == "bedrock" else body.get("tools")
-    params = {k: v for k, v in body.items() if k not in _BESIDE and k != MESSAGES[format.name]}
+    tools = body.get(format.table.tools.path[0])
+    params = {k: v for k, v in body.items() if k not in _BESIDE and k != format.messages_key}
     model, answered = body.get("model") or body.get("modelId"), _answer(answer)
     return Recording(
         "", id_, format.name, [*messages, *answered], model=model, tools=tools, params=params,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Unpack, cast
 
 from trimtab.formats.body import RequestBody
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.interruption import Interrupted, stopped_by
 from trimtab.proxy.callers.tenants import TenantSession
 from trimtab.proxy.held_answer import HeldAnswer

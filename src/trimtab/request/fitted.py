@@ -7,8 +7,6 @@ from typing import Any
 
 from trimtab import formats
 from trimtab.errors import StoreError, UnknownHandle, expect_text
-from trimtab.formats.detect import CHAT
-from trimtab.formats.openai_chat.dialects import DIALECTS
 from trimtab.formats.repair import refused_rules
 from trimtab.journal.archive import Archived, of_transcript
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
@@ -136,8 +134,9 @@ class Fitted:
     @cached_property
     def spoken(self) -> str:
         """The format with its dialect, as the setting ``format`` takes it."""
-        dialect = self._result.measured.transcript.facts.dialect
-        named = self.format == CHAT and dialect in DIALECTS
+        transcript = self._result.measured.transcript
+        dialect = transcript.facts.dialect
+        named = dialect in transcript.format.dialects
         return f"{self.format}:{dialect}" if named else self.format
 
     @cached_property

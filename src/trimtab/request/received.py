@@ -83,7 +83,7 @@ def read(request: Any, inputs: TurnInputs) -> ReceivedRequest:
     destination = refused_rules.destination_of(inputs.destination, model)
     refused = refused_rules.known(inputs.journal.repaired, destination, inputs.refused)
     if dialect := refused_rules.dialect_in(refused):
-        transcript, reason = cache.read(body, dialect, settings.model)
+        transcript, reason = cache.read(body, f"{transcript.format.name}:{dialect}", settings.model)
     return ReceivedRequest(body, transcript, reason, destination, refused)
 
 

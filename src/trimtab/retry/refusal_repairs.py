@@ -8,11 +8,9 @@ from typing import Any
 
 from trimtab import formats
 from trimtab.errors import InvalidRequest, InvalidSetting
-from trimtab.formats import rules
+from trimtab.formats import FORMATS, rules
 from trimtab.formats.body import RequestBody
-from trimtab.formats.detect import CHAT
 from trimtab.formats.engine.base import Format
-from trimtab.formats.openai_chat.dialects import DIALECTS
 from trimtab.formats.repair.named_rules import (
     DIALECT,
     ITEM_ID,
@@ -122,8 +120,8 @@ def _named(refusal: Refusal, tree: Any, format: Format) -> Iterator[str]:
         broken = _broken(tree, format, names)
         if broken := broken or _broken(tree, format, _ELSE.get(refusal.rule, ())):
             yield from broken
-        elif format.name == CHAT:
-            yield from _of_a_dialect(tree, names)
+        else:
+            yield from _of_a_dialect(tree, format.name, names)
 
 
 def _broken(tree: Any, format: Format, names: Sequence[str]) -> list[str]:
@@ -134,10 +132,11 @@ def _broken(tree: Any, format: Format, names: Sequence[str]) -> list[str]:
     return [rule for rule, _ in made.found if rule in refused]
 
 
-def _of_a_dialect(tree: Any, names: Sequence[str]) -> Iterator[str]:
-    """The dialect of chat whose own rules say what is wrong, where those of ours find nothing."""
-    for dialect in DIALECTS:
-        spoken = formats.find(tree, f"{CHAT}:{dialect}")[0]
+def _of_a_dialect(tree: Any, format: str, names: Sequence[str]) -> Iterator[str]:
+    """The dialect of the format whose own rules say what is wrong, where those of ours find
+    nothing."""
+    for dialect in FORMATS[format].dialects:
+        spoken = formats.find(tree, f"{format}:{dialect}")[0]
         if broken := _broken(tree, spoken, names):
             yield f"{DIALECT}{dialect}"
             yield from broken

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from trimtab.errors import TrimtabError
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.journal.excerpts import Said, answer
 from trimtab.session import Session
 from trimtab.sessions.note_tool import note_tool

@@ -14,7 +14,7 @@ from typing import Any
 from trimtab import formats
 from trimtab.forking import Lock
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.journal import file_format
 from trimtab.journal.file_format import JournalRow
 from trimtab.journal.journal import Journal

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from trimtab.errors import expect_text
-from trimtab.formats.detect import FORMATS
 from trimtab.formats.engine.parts import PartTable, camel
 from trimtab.formats.misnamed import no_format
-from trimtab.formats.openai_chat.dialects import DIALECTS
+from trimtab.formats.registry import FORMATS
 from trimtab.jsontext.paths import Path
 
 
@@ -94,7 +93,7 @@ def format_named(format: str) -> str:
     expect_text("format", format)
     name = format.partition(":")[0]
     if name not in FORMATS:
-        raise no_format(format, FORMATS, DIALECTS)
+        raise no_format(format)
     return name
 
 

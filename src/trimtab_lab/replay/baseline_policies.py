@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Any
 
 from trimtab.jsontext import paths
-from trimtab.logs.recording import MESSAGES
 from trimtab.planning.operations import in_order, operations
 from trimtab.transcript.model import Edit, Group
 from trimtab.transcript.transcript import Transcript
@@ -145,7 +144,7 @@ class MaskOld:
 
 
 def _transcript_of(index: RecordingIndex, body: dict[str, Any]) -> Transcript:
-    count = len(body[MESSAGES[index.recording.format]])
+    count = len(body[index.recording.reader.messages_key])
     views: Sequence[MessageView] = index.views[:count]
     return transcript_of(index.recording, body, views)
 

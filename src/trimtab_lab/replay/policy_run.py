@@ -14,7 +14,8 @@ from typing import Any
 
 import trimtab
 from trimtab.errors import CannotFit
-from trimtab.logs.recording import MESSAGES, Recording
+from trimtab.formats import FORMATS
+from trimtab.logs.recording import Recording
 from trimtab_lab.replay.metric import METRIC, CallMetrics, Judge, JudgedRecording, PolicyAnswer
 from trimtab_lab.replay.policies import BUILT_IN, Policy, PolicyStep, find
 from trimtab_lab.replay.recording_index import RecordingIndex
@@ -61,7 +62,7 @@ def converted(recording: Recording, format: str) -> Recording:
     body = recording.body(recording.messages)
     conversion = trimtab.convert(body, format, format=recording.format, model=recording.model)
     request = conversion.request
-    key = MESSAGES[format]
+    key = FORMATS[format].messages_key
     return Recording(
         source=recording.source, id=recording.id, format=format, messages=request[key],
         params={k: v for k, v in request.items() if k not in (key, "tools")},

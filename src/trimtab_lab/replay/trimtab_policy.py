@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import trimtab
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.jsontext.paths import escape
 from trimtab.logs.recording import Recording
 from trimtab.planning.presets import PRESETS

@@ -14,9 +14,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from trimtab.formats import rules
 from trimtab.formats.engine.base import Format, compact
 from trimtab.formats.engine.reading import read
-from trimtab.formats.repair.base import violations
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Path
 from trimtab.planning.operations import operations
@@ -174,7 +174,7 @@ class FormatLaws:
         return read(tree, format)
 
     def _broken(self, tree: Any) -> tuple[Any, ...]:
-        return violations(self.format.rules, self._read(tree), False)
+        return rules.check(self._read(tree))
 
     def _messages(self, tree: Any) -> list[Any]:
         messages: list[Any] = paths.get(tree, self.format.base(tree))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.formats import FORMATS, find, read, rules
-from trimtab.formats.openai_chat import dialects
 from trimtab.formats.rules import Violation
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
@@ -101,13 +100,11 @@ _FINE: RefusalFacts = ("", {})
 def _read(api: HttpApi, style: Style, tree: Any, record: Record) -> Transcript:
     if not isinstance(tree, dict):
         raise TypeError("a JSON object was expected")
-    format, _ = find(tree, dialects.with_version(api.format, record.headers))
+    format, _ = find(tree, FORMATS[api.format].named_in(record.headers))
     transcript = read(tree, format, model=record.model)
-    if api.format != "openai-chat" or style.dialect not in dialects.DIALECTS:
+    if style.dialect not in format.dialects:
         return transcript
-    facts = transcript.facts
-    dialect = dialects.combine_dialects(style.dialect, facts.dialect)
-    return replace(transcript, facts=replace(facts, dialect=dialect))
+    return replace(transcript, facts=format.facts_in(transcript.facts, style.dialect))
 
 
 def _only_objects(transcript: Transcript, tree: Any) -> None:

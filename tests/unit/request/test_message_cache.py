@@ -31,7 +31,7 @@ from trimtab.errors import InvalidRequest
 from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.reading import ConversationReader
-from trimtab.formats.repair.base import find_all
+from trimtab.formats.rules import find_all
 from trimtab.planning.lines import lines_of
 from trimtab.planning.redundancy import FailedInputs, Redundancy
 from trimtab.request.message_cache import MessageCache

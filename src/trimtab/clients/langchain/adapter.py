@@ -23,7 +23,7 @@ from langchain_core.messages import (
 )
 
 from trimtab.clients.langchain import content_blocks
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 
 TAG = "trimtab:"
 """Prefix of a key, put into a message of the body, that names its LangChain message; the value is

@@ -1,12 +1,34 @@
 """Anthropic Messages: how it is read, what it refuses, how that is repaired."""
 
 from trimtab.formats.anthropic import answers, format, parts, rules
+from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.repair.id_case import with_id_case
 
+_BEDROCK = "/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
+_VERTEX = "/publishers/anthropic/models/"
+
 FORMAT = Format(
     "anthropic",
+    aliases=("claude", "messages", "vertex", "vertexai"),
+    provider="anthropic",
+    api_paths=(
+        ApiPath("/messages"),
+        ApiPath("/messages/count_tokens", fitted=False),
+        ApiPath(_BEDROCK + "/invoke", streams=False, framed=True),
+        ApiPath(_BEDROCK + "/invoke-with-response-stream", streams=True, framed=True),
+        ApiPath(_VERTEX + "count-tokens:rawPredict", fitted=False),
+        ApiPath(_VERTEX + "(?P<model>[^/:]+):rawPredict", streams=False),
+        ApiPath(_VERTEX + "(?P<model>[^/:]+):streamRawPredict", streams=True),
+    ),
+    hosts=r"(^|\.)anthropic\.com$",
+    headers={"anthropic-": "", "x-amz": "anthropic_version"},
+    versions=format.VERSIONS,
+    version_in=format.version_in,
+    facts_in=format.facts_in,
+    is_own=format.is_own,
+    system_key="system",
     detect=format.detect,
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,

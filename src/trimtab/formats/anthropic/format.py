@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,10 @@ _PARTS = {
     *("mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload", "browser_state"),
     *("tool_reference", "tool_addition", "tool_removal", "tool_search_tool_result"),
 }
+_TOOL_BLOCKS = ("tool_use", "tool_result", "server_tool_use")
+VERSIONS = ("2023-06-01", "2026-10-21")
+"""Versions of the API.  Its SDK sends the newest from 2.0 on, which refuses some of what the oldest
+takes."""
 HEAD_KEYS = ("system", "tools")
 _DATED = re.compile(r"[a-z]_20\d{6}$")
 """The type of a tool that the API knows: ``code_execution_20260120``."""
@@ -67,6 +71,25 @@ def detect(tree: Any) -> str | None:
         if str(tree.get("model", "")).startswith("claude") and "max_tokens" in tree:
             return "the model is a Claude and max_tokens is given"
     return None
+
+
+def is_own(message: Mapping[str, Any]) -> bool:
+    """A message with one of its blocks for tools, which is not chat's in other respects."""
+    if message.get("role") in ("tool", "function") or message.get("tool_calls"):
+        return False
+    parts = (part for part in _as_list(message.get("content")) if isinstance(part, dict))
+    return any(part.get("type") in _TOOL_BLOCKS for part in parts)
+
+
+def version_in(headers: Mapping[str, str]) -> str:
+    """The version of the API that a header names, if it is not the oldest."""
+    version = headers.get("anthropic-version", "")
+    return version if version in VERSIONS[1:] else ""
+
+
+def facts_in(facts: Facts, version: str) -> Facts:
+    """The facts of a request to this version of the API."""
+    return replace(facts, version=version)
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:

@@ -7,7 +7,7 @@ Source of the shapes: botocore's service model of bedrock-runtime.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,6 +75,12 @@ def detect(tree: Any) -> str | None:
                 if own_key:
                     return f"a message has a {own_key} block without a type"
     return None
+
+
+def is_own(message: Mapping[str, Any]) -> bool:
+    """A message with a call or a result of this format."""
+    parts = (part for part in _items(message.get("content")) if isinstance(part, dict))
+    return any("type" not in part and ("toolUse" in part or "toolResult" in part) for part in parts)
 
 
 # --- outside the messages --------------------------------------------------------------------

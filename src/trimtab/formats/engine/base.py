@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.parts import PartTable
 from trimtab.formats.engine.rewriter import AnswerRewriter
 from trimtab.formats.engine.rule import RuleTable, Shape
@@ -54,9 +55,24 @@ def no_mark(part: Tree) -> Any:
     return None
 
 
-def never(facts: Facts) -> bool:
-    """``binds_reasoning`` of formats whose reasoning is signed for itself, or not at all."""
+def never(value: Any) -> bool:
+    """A condition that does not exist in a format."""
     return False
+
+
+def no_dialect(host: str, headers: Mapping[str, str]) -> str:
+    """``dialect_at`` of formats that one provider alone speaks."""
+    return ""
+
+
+def no_version(headers: Mapping[str, str]) -> str:
+    """``version_in`` of APIs without dated versions."""
+    return ""
+
+
+def same_facts(facts: Facts, variant: str) -> Facts:
+    """``facts_in`` of formats without dialects and versions."""
+    return facts
 
 
 def no_option(tree: Tree) -> tuple[PathOp, ...]:
@@ -109,8 +125,42 @@ class Format:
     rules: RuleTable
     shape: Shape
 
+    # --- how it is recognised, and what it is called ---
+
+    aliases: tuple[str, ...] = ()
+    """What people call it who name its provider, its models or its address."""
+    provider: str = ""
+    """Whose API it is, as OpenTelemetry's conventions spell it (``gen_ai.provider.name``)."""
+    api_paths: tuple[ApiPath, ...] = ()
+    hosts: str = ""
+    """A pattern of its provider's host names; "": they tell nothing."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Beginning of a header's name, in lower case → the key that such a body has; "" for any."""
+    state_keys: tuple[str, ...] = ()
+    """Keys of a body for messages that the server holds: then ``messages_key`` may be missing."""
+    needs_parts: bool = False
+    """Whether a list of messages of which none has ``content_key`` is not of this format."""
+    is_own: Callable[[Mapping[str, Any]], bool] = never
+    """Whether a message can be of this format and of hardly any other."""
+    told_from: Mapping[str, Callable[[Tree], str | None]] = field(default_factory=dict)
+    """Format that is asked before this one → why a tree is of this one all the same; or None."""
+    dialects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Dialect that ``format="NAME:DIALECT"`` takes → what else people call it."""
+    dialect_at: Callable[[str, Mapping[str, str]], str] = no_dialect
+    """The dialect that a host and headers (names in lower case) show; "" for none."""
+    versions: tuple[str, ...] = ()
+    """Versions of the provider's API that our rules tell apart, oldest first."""
+    version_in: Callable[[Mapping[str, str]], str] = no_version
+    """The version that headers ask for, if it is not the oldest."""
+    facts_in: Callable[[Facts, str], Facts] = same_facts
+    """The facts of a request that is said to be in this dialect or version."""
+
     # --- where it differs from the others ---
 
+    system_key: str = ""
+    """The key of a body for the system prompt; "": it is a message."""
+    model_key: str = "model"
+    """The key of a body for the model; "": the address names it."""
     head_keys: tuple[str, ...] = ()
     """The keys beside the messages that ``read_head`` reads."""
     merges_roles: bool = False
@@ -154,6 +204,19 @@ class Format:
         """The path of the list of messages: ``("messages",)``, or ``()`` for a bare list."""
         return () if isinstance(tree, list) else (self.messages_key,)
 
+    def named_in(self, headers: Mapping[str, str]) -> str:
+        """Its name, with the version that headers ask for, as ``format=`` takes it."""
+        version = self.version_in(headers)
+        return f"{self.name}:{version}" if version else self.name
+
+    def in_variant(self, variant: str) -> Format:
+        """This format in a dialect, or as a version of its API takes it; only facts differ."""
+
+        def read_facts(tree: Tree, model: str | None) -> Facts:
+            return self.facts_in(self.read_facts(tree, model), variant)
+
+        return replace(self, read_facts=read_facts)
+
     def results_message(self, parts: list[Tree]) -> Tree:
         """A user message that holds result parts; only where ``results_in_user``."""
         return {"role": "user", self.content_key: parts}
@@ -163,10 +226,6 @@ class Format:
         if self.text_at is not None:
             return self.text_at(path, text)
         return self.text_part(text, marked=marked)
-
-
-MESSAGE_LISTS = ("messages", "input", "contents")
-"""The keys under which the formats keep a request's messages."""
 
 
 # --- shared by the formats -------------------------------------------------------------------

@@ -3,11 +3,14 @@ repair does; and the shape that a provider demands of a body."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path, PathOp
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
@@ -122,6 +125,63 @@ class RuleTable:
     """Hard limits of the provider by name: request_bytes, images."""
     dialect_limits: tuple[DialectLimit, ...] = ()
     """Limits of single dialects or models."""
+
+
+@dataclass
+class Repaired:
+    """A request after repair: the new tree, what was done, and the operations of each pass."""
+
+    tree: Any
+    transcript: Transcript
+    repairs: list[tuple[str, Repair]]
+    at: list[int]
+    """For each repair, the number of passes after which its paths are valid."""
+    passes: list[tuple[PathOp, ...]]
+    taken: list[tuple[int, Path, Any]]
+    """(index into ``repairs``, path at the time, original value) of each removed value."""
+    trees: list[Any]
+    """The request before each pass, and ``tree``."""
+    keys: list[str] = field(default_factory=list)
+    """For each repair, what it was made on: a digest and a number among equal ones, oldest first;
+    it stays the same when messages before it come or go."""
+    found: list[tuple[str, str]] = field(default_factory=list)
+    """(rule, digest of what was found) of all findings that were repaired."""
+
+
+def with_refused(transcript: Transcript, refused: frozenset[str]) -> Transcript:
+    """The transcript of a request for which the provider has named these rows: they are true of it,
+    whatever dialect it is in, and scans take no other condition than what they see."""
+    if refused <= transcript.facts.refused:
+        return transcript
+    facts = replace(transcript.facts, refused=transcript.facts.refused | refused)
+    return replace(transcript, facts=facts)
+
+
+def repair_keys(done: Repaired, repairs: Sequence[Repair]) -> list[str]:
+    """The key of each of these repairs, which are made on ``done`` as it is."""
+    often = Counter(key.partition(".")[0] for key in done.keys)
+    keys = []
+    for repair in repairs:
+        digest = digest_at(done.transcript, done.tree, repair.path)
+        keys.append(f"{digest}.{often[digest]}")
+        often[digest] += 1
+    return keys
+
+
+def digest_at(transcript: Transcript, tree: Any, path: Path) -> str:
+    """A digest of the block at, above or first below a path; of the value if no block is there."""
+    depth = len(transcript.base)
+    number = path[depth] if len(path) > depth and path[:depth] == transcript.base else None
+    if isinstance(number, int) and number < len(transcript.messages):
+        for place in transcript.places_in(number):
+            item = transcript.item(place)
+            if item[: len(path)] == path or path[: len(item)] == item:
+                return place.block.digest
+    try:
+        text = paths.dump(paths.get(tree, path))
+    except LookupError:
+        text = paths.escape(path)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def reports(*rules: str) -> Callable[[Scan], Scan]:

@@ -1,11 +1,25 @@
 """Gemini generateContent: how it is read, what it refuses, how that is repaired."""
 
+from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format
 from trimtab.formats.gemini import answers, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "gemini",
+    aliases=("google", "genai", "google-genai", "generate-content", "vertex", "vertexai"),
+    provider="gcp.gemini",
+    api_paths=(
+        ApiPath("/(?P<model>[^/:]+):generateContent", streams=False),
+        ApiPath("/(?P<model>[^/:]+):streamGenerateContent", streams=True, listed=True),
+        ApiPath("/(?P<model>[^/:]+):countTokens", fitted=False),
+    ),
+    hosts=r"^generativelanguage\.googleapis\.com$|aiplatform\.googleapis\.com$",
+    headers={"x-goog-": ""},
+    needs_parts=True,
+    is_own=format.is_own,
+    system_key="systemInstruction",
+    model_key="",
     detect=format.detect,
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,

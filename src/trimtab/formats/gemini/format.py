@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +61,11 @@ def detect(tree: Any) -> str | None:
     if contents and all(isinstance(item.get("parts"), list) for item in contents):
         return "items have parts"
     return None
+
+
+def is_own(message: Mapping[str, Any]) -> bool:
+    """A message with parts."""
+    return "parts" in message and "content" not in message
 
 
 # --- beside the contents ---------------------------------------------------------------------

@@ -17,7 +17,6 @@ from trimtab.formats.gemini.turn_rules import (
     remove_orphan_responses,
     scan_pairing,
 )
-from trimtab.formats.repair.base import last_turn_start, turn_ranges
 from trimtab.formats.repair.content import (
     BEGIN,
     PLACEHOLDER,
@@ -30,7 +29,7 @@ from trimtab.formats.repair.content import (
     scan_unreadable,
     unreadable_row,
 )
-from trimtab.formats.repair.pairing import path_of_part
+from trimtab.formats.repair.pairing import last_turn_start, path_of_part, turn_ranges
 from trimtab.formats.repair.tool_names import GEMINI_NAME, respell_names, scan_tool_names
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, PathOp, Set

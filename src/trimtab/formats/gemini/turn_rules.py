@@ -12,9 +12,15 @@ from typing import Any, NamedTuple
 from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.gemini import format as gemini
 from trimtab.formats.gemini.pairs import PairKey, paired
-from trimtab.formats.repair.base import TurnRange, turn_ranges
 from trimtab.formats.repair.content import PLACEHOLDER
-from trimtab.formats.repair.pairing import INTERRUPTED, LocatedPart, path_of_part, removal_ops
+from trimtab.formats.repair.pairing import (
+    INTERRUPTED,
+    LocatedPart,
+    TurnRange,
+    path_of_part,
+    removal_ops,
+    turn_ranges,
+)
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message, Part

@@ -1,5 +1,6 @@
 """Gemini Interactions: how it is read, what it refuses, how that is repaired."""
 
+from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format
 from trimtab.formats.engine.grouping import group_turns
 from trimtab.formats.gemini_interactions import answers, format, parts, rules
@@ -7,6 +8,13 @@ from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "gemini-interactions",
+    aliases=("interactions", "google", "genai", "google-genai"),
+    provider="gcp.gemini",
+    api_paths=(ApiPath("/interactions"),),
+    headers={"x-goog-": ""},
+    state_keys=("previous_interaction_id",),
+    is_own=format.is_own,
+    system_key="system_instruction",
     detect=format.detect,
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,

@@ -7,7 +7,7 @@ of steps; each item of a list is read as one message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +69,16 @@ def _by_content(item: Any) -> str | None:
     if isinstance(item, dict) and item.get("type") in CONTENT and "role" not in item:
         return f"the input has a content of type {item['type']}"
     return None
+
+
+def is_own(message: Mapping[str, Any]) -> bool:
+    """A step of the user, the model or a tool."""
+    kind = message.get("type")
+    if message.get("role") is not None:
+        return False
+    return kind in ("user_input", "model_output", "function_result") or (
+        kind == "function_call" and "call_id" not in message
+    )
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:

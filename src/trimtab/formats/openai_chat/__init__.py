@@ -1,13 +1,27 @@
 """OpenAI Chat Completions and its dialects: reading, refusals and their repair."""
 
+from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
-from trimtab.formats.openai_chat import answers, format, parts, reasoning_rules, rules
+from trimtab.formats.openai_chat import answers, detection, dialects, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "openai-chat",
-    detect=format.detect,
+    aliases=("openai", "gpt", "chatgpt", "chat", "completions", "chat-completions"),
+    provider="openai",
+    api_paths=(
+        ApiPath("/chat/completions"),
+        ApiPath("/publishers/mistralai/.*:(streamRawPredict|rawPredict)", fitted=False),
+    ),
+    headers={"openai-": ""},
+    dialects=dialects.NAMES,
+    dialect_at=dialects.of_host,
+    facts_in=dialects.facts_in,
+    reasoners=dialects.REASONERS,
+    is_own=detection.is_own,
+    told_from={"anthropic": detection.not_anthropic},
+    detect=detection.detect,
     head_keys=format.HEAD_KEYS,
     read_head=format.read_head,
     read_facts=format.read_facts,
@@ -22,7 +36,6 @@ FORMAT = Format(
     call_alone=format.call_alone,
     answered=format.answered,
     may_anchor=format.may_anchor,
-    reasoners=reasoning_rules.REASONERS,
     rules=with_id_case(rules.TABLE),
     shape=rules.SHAPE,
 )

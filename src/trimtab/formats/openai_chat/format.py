@@ -28,36 +28,11 @@ from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Message, Part
 from trimtab.transcript.tokens import SEALED_CHARS_PER_TOKEN
 
-_ROLES = {**PARTS.roles, **dict.fromkeys(PARTS.items, "tool")}
+ROLES = {**PARTS.roles, **dict.fromkeys(PARTS.items, "tool")}
 _KNOWN = {"role", "content", "tool_calls", "function_call", "tool_call_id", "name", "refusal"}
 _KNOWN |= {"cache_control", "prefix", "reasoning", "reasoning_content", "reasoning_details"}
 HEAD_KEYS = ("tools", "functions", "response_format")
 _HEAD = ("tools", "functions")
-
-
-def detect(tree: Any) -> str | None:
-    """A ``messages`` list (or a bare list) whose items have a role this format uses."""
-    messages = tree if isinstance(tree, list) else tree.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
-        return None
-    for message in messages:
-        for key in ("tool_calls", "function_call", "tool_call_id", "reasoning_content"):
-            if message.get(key) is not None:
-                return f"a message has {key}"
-        if message.get("role") in ("tool", "function", "developer"):
-            return f"a message has the role {message['role']}"
-    if isinstance(tree, dict) and _chat_tools(tree.get("tools")):
-        return "tools are declared as functions"
-    if messages and all(m.get("role") in _ROLES for m in messages):
-        return "messages with role and content"
-    return None
-
-
-def _chat_tools(tools: Any) -> bool:
-    return isinstance(tools, list) and any(
-        isinstance(tool, dict) and tool.get("type") in ("function", "custom") and "name" not in tool
-        for tool in tools
-    )
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
@@ -79,7 +54,7 @@ def read_head(tree: Any) -> tuple[Block, ...]:
 def read_facts(tree: Any, model: str | None) -> Facts:
     """The model, its provider's dialect, the output limit, thinking mode and declared tools."""
     if not isinstance(tree, dict):
-        return dialects.facts_with_dialect(Facts(model=model, bare=True), dialects.of_model(model))
+        return dialects.with_dialect(Facts(model=model, bare=True))
     declared = [tool for key in _HEAD for tool in _items(tree.get(key)) if isinstance(tool, dict)]
     names = [(t.get("function") or t.get("custom") or t).get("name", "") for t in declared]
     model = model or text_or_none(tree.get("model"))
@@ -89,7 +64,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         thinking=_thinking(tree) or dialects.thinking(model),
         tools=tuple(names) if declared else None,
     )
-    return dialects.facts_with_dialect(facts, dialects.of_model(model))
+    return dialects.with_dialect(facts)
 
 
 def _items(value: Any) -> list[Any]:
@@ -110,7 +85,7 @@ def read_message(message: Any) -> Message:
     """Read one message; a ``tool`` message is one result part.  Never raises."""
     if not isinstance(message, dict):
         return Message("other", (other_block(message, ()),), (Part("other", ()),))
-    role: Any = _ROLES.get(str(message.get("role")), "other")
+    role: Any = ROLES.get(str(message.get("role")), "other")
     if role == "tool":
         return _result(message)
     blocks: list[Block] = []

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.formats.engine.rule import Finding, Repair, reports
+from trimtab.formats.openai_chat.dialects import REASONERS
 from trimtab.jsontext.paths import Set
 from trimtab.transcript.model import Message
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.transcript import MessagePass, Transcript
 
-REASONERS = frozenset({"deepseek", "kimi"})
-"""Dialects that require the reasoning of messages with calls to be sent back."""
 THOUGHT = "."
 """The placeholder for lost reasoning.  Clients send ".", a space or nothing; sending nothing was
 refused as missing (earendil-works/pi issue #4251), and models imitate a longer text

@@ -31,8 +31,8 @@ from trimtab.formats.openai_chat.dialect_rules import (
     split_calls,
     split_long_strings,
 )
+from trimtab.formats.openai_chat.dialects import REASONERS
 from trimtab.formats.openai_chat.reasoning_rules import (
-    REASONERS,
     insert_reasoning_placeholder,
     may_drop_reasoning,
     scan_reasoning,

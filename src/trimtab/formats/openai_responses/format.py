@@ -6,7 +6,7 @@ single item.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.formats.engine.base import compact, other_block, text_or_none
@@ -52,6 +52,14 @@ def detect(tree: Any) -> str | None:
                 if isinstance(part, dict) and part.get("type") in _PARTS:
                     return f"a message has a part of type {part['type']}"
     return None
+
+
+def is_own(message: Mapping[str, Any]) -> bool:
+    """A call or the output of one."""
+    kind = str(message.get("type"))
+    if message.get("role") is not None:
+        return False
+    return kind.endswith("_call_output") or (kind == "function_call" and "call_id" in message)
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:

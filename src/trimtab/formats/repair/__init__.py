@@ -1,2 +1,1 @@
-"""The engine of repairs: what a rule is, how a table of rules is checked, and the rules that
-several formats share."""
+"""Scans and repairs that several formats share, and rules that refusals name."""

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from trimtab.formats.engine.rule import Repair
-from trimtab.formats.repair.base import Repaired, repair_keys
+from trimtab.formats.engine.rule import Repair, Repaired, repair_keys
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Path, PathOp, Set
 from trimtab.transcript.transcript import Transcript

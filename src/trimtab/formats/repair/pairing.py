@@ -12,8 +12,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.formats.engine.base import may_answer
 from trimtab.formats.engine.rule import Finding, Repair
-from trimtab.formats.repair.base import TurnRange, turn_ranges
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message, Part
@@ -350,3 +350,48 @@ def rename_all(transcript: Transcript, new: dict[str, str]) -> list[PathOp]:
 
 def _id_of(transcript: Transcript, located: LocatedPart) -> Path:
     return (*transcript.base, located.message, *located.part.id_path)
+
+
+# --- where a model turn begins and ends, and how far the results of its calls may reach ---
+
+
+class TurnRange(NamedTuple):
+    """Indices of a model turn: messages[first:end] are the model's, [end:stop] may hold results."""
+
+    first: int
+    end: int
+    stop: int
+
+
+def turn_ranges(transcript: Transcript, start: int = 0) -> Iterator[TurnRange]:
+    """Every model turn, and every run of results without a model turn before it, from message
+    ``start`` on, which must begin a run."""
+    messages, merges = transcript.messages, transcript.format.merges_roles
+    role = "user" if transcript.format.results_in_user else "tool"
+    index, count = start, len(messages)
+    while index < count:
+        first = index
+        while index < count and messages[index].role == "assistant":
+            index += 1
+            if not merges:
+                break
+        end = index
+        while index < count and may_answer(messages[index], role):
+            index += 1
+        if index == first:
+            index += 1
+        else:
+            yield TurnRange(first, end, index)
+
+
+def last_turn_start(transcript: Transcript, known: int) -> int:
+    """The first message of the last model turn among the first ``known`` messages.  Everything
+    before it belongs to finished turns, whatever follows."""
+    messages, merges = transcript.messages, transcript.format.merges_roles
+    number = known - 1
+    while number > 0:
+        opens = messages[number].role == "assistant"
+        if opens and not (merges and messages[number - 1].role == "assistant"):
+            return number
+        number -= 1
+    return 0

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from trimtab.formats.repair.base import Repaired
+from trimtab.formats.engine.rule import Repaired
 from trimtab.formats.repair.named_rules import DIALECT, is_conversation_wide
 
 RefusedRules = Mapping[str, frozenset[str] | None]
-"""Rule → digests of the blocks where it holds (``base.digest_at``); None: everywhere."""
+"""Rule → digests of the blocks where it holds (``digest_at``); None: everywhere."""
 _REFUSED, _WITHDRAWN, _ALL = "refused", "withdrawn", "*"
 
 
@@ -45,9 +45,9 @@ def known(keys: Iterable[str], destination: str, refused: Iterable[str]) -> Refu
 
 
 def dialect_in(refused: RefusedRules) -> str:
-    """The format with the dialect that a refusal showed; "" if none did."""
+    """The dialect that a refusal showed; "" if none did."""
     named = sorted(rule for rule in refused if rule.startswith(DIALECT))
-    return f"openai-chat:{named[-1].removeprefix(DIALECT)}" if named else ""
+    return named[-1].removeprefix(DIALECT) if named else ""
 
 
 def keys_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 
 
 def conversation_of(tenant: str, format: str, hint: str, body: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from trimtab.errors import TrimtabError, UnknownHandle
-from trimtab.formats.detect import FormatName
+from trimtab.formats.registry import FormatName
 from trimtab.journal.archive import Archived
 from trimtab.journal.excerpts import answer
 from trimtab.proxy.callers.tenants import Tenants

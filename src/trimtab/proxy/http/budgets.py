@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from trimtab.forking import Lock
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.formats.words import LIST_KEYS
 from trimtab.interruption import Interrupted
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from trimtab.formats.openai_chat.dialects import with_version
+from trimtab.formats.registry import FORMATS
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http import aws_signing
 from trimtab.proxy.http.headers import DIGESTS, Raw, fingerprint, plain, session_hint, upwards
@@ -57,7 +57,7 @@ class ClientRequest:
     @property
     def format(self) -> str:
         """The format, with the version of the API that a header names."""
-        return with_version(self.route.format, self.headers)
+        return FORMATS[self.route.format].named_in(self.headers)
 
     def headers_upwards(self, body: bytes, *, repacked: bool) -> Raw:
         """The headers sent to the provider with this body, signed if the proxy signs for this

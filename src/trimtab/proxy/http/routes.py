@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from trimtab.formats.registry import api_path_at
+
 Operation = Literal["generate", "other"]
 
 
@@ -44,21 +46,6 @@ def climbs(path: str) -> bool:
     return bool(_DOTS.search(path)) or "%2e" in path.lower()
 
 
-_PATHS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"/chat/completions/?$"), "openai-chat"),
-    (re.compile(r"/responses/?$"), "openai-responses"),
-    (re.compile(r"/messages/?$"), "anthropic"),
-    (re.compile(r"/interactions/?$"), "gemini-interactions"),
-)
-_BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?/?$")
-_BEDROCK_CLAUDE = re.compile(
-    r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)/invoke(?P<stream>-with-response-stream)?/?$"
-)
-_GEMINI = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")
-_VERTEX_CLAUDE = re.compile(  # a model called count-tokens only counts
-    r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
-    r":(?P<verb>rawPredict|streamRawPredict)$"
-)
 _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
 
 
@@ -69,21 +56,11 @@ def route(method: str, path: str, query: str = "") -> Route:
     """
     if method != "POST":
         return OTHER
-    for pattern, name in _PATHS:
-        if pattern.search(path):
-            deployed = _DEPLOYMENT.search(path)  # Azure has the model in the path
-            return Route("generate", name, unquote(deployed[1]) if deployed else None)
-    if match := _BEDROCK.search(path):
-        streams = bool(match["stream"])
-        return Route("generate", "bedrock", unquote(match["model"]), streams, framed=True)
-    if match := _BEDROCK_CLAUDE.search(path):
-        streams = bool(match["stream"])
-        return Route("generate", "anthropic", unquote(match["model"]), streams, framed=True)
-    if match := _GEMINI.search(path):
-        streams = match["verb"] == "streamGenerateContent"
-        listed = streams and "alt=sse" not in query.split("&")
-        return Route("generate", "gemini", unquote(match["model"]), streams, listed)
-    if match := _VERTEX_CLAUDE.search(path):
-        streams = match["verb"] == "streamRawPredict"
-        return Route("generate", "anthropic", unquote(match["model"]), streams)
-    return OTHER
+    found = api_path_at(path)
+    if found is None or not found[1].fitted:
+        return OTHER
+    format, api_path, model = found
+    if model is None and (deployed := _DEPLOYMENT.search(path)):  # Azure has it in the path
+        model = unquote(deployed[1])
+    listed = api_path.listed and "alt=sse" not in query.split("&")
+    return Route("generate", format.name, model, api_path.streams, listed, api_path.framed)

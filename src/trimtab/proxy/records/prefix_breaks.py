@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.session_record import SessionRecord
 

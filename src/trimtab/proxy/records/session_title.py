@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from trimtab.formats.engine.base import MESSAGE_LISTS
+from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.proxy.records.prefix_breaks import SYSTEM_KEYS
 
 CHARS = 120
