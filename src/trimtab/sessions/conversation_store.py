@@ -27,13 +27,12 @@ from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
 from trimtab.sessions.turn import Turn, decide, reported
 from trimtab.settings import Settings
+from trimtab.stores.breaker import Circuit
 from trimtab.stores.tenant import Original, TenantStore
 from trimtab.stores.writer import QueueFull, Writer
 
 IN_MEMORY = 64
 """Most conversations that a session keeps in memory, the most recently used."""
-AGAIN_SECONDS = 5.0
-"""Seconds after which a store that did not answer is tried again."""
 
 
 class ConversationStore:
@@ -47,11 +46,9 @@ class ConversationStore:
         self._unwritten: dict[str, Original] = {}
         """Originals that the store has not confirmed yet."""
         self._own_key = b""
-        self._silent_until = 0.0
-        self.last_failure: StoreError | None = None
-        self.facts_read = False
-        """Whether the facts of other sessions were read."""
-        self._facts_seen: dict[str, Any] = {}
+        self._circuit = Circuit(waits=True)
+        self._shared_facts: dict[str, Any] | None = None
+        """The facts that ``new_facts`` has given, and our own of them; None: not read yet."""
         self._process = ProcessName()
         renew_in_children(self)
 
@@ -209,17 +206,16 @@ class ConversationStore:
         return new_rows is not None and conversation.apply_rows(*new_rows)
 
     def _answer_to(self, ask: Any) -> Any:
-        """Call ``ask`` on the store; None if it fails, and for AGAIN_SECONDS after a failure."""
-        if time.monotonic() < self._silent_until:
-            return None
+        """Call ``ask`` on the store; None if it fails, and for a while after a failure."""
         try:
-            answer = ask()
-        except StoreError as error:
-            self.last_failure = error
-            self._silent_until = time.monotonic() + AGAIN_SECONDS
+            return self._circuit.call(ask)
+        except StoreError:
             return None
-        self.last_failure = None
-        return answer
+
+    @property
+    def last_failure(self) -> StoreError | None:
+        """Why the store did not answer the last time; None if it did."""
+        return self._circuit.failing
 
     # --- originals ---
 
@@ -253,14 +249,14 @@ class ConversationStore:
     def new_facts(self, prefix: str) -> dict[str, bytes]:
         """Facts that are new or changed since the last call, as JSON; a local store is read only
         once."""
-        if self.facts_read and self.store.store.is_local:
+        seen = self._shared_facts
+        if seen is not None and self.store.store.is_local:
             return {}
         facts = self._answer_to(lambda: self.store.facts(prefix))
         if facts is None:
             return {}
-        self.facts_read = True
-        news = {name: value for name, value in facts.items() if self._facts_seen.get(name) != value}
-        self._facts_seen = facts
+        news = {name: value for name, value in facts.items() if (seen or {}).get(name) != value}
+        self._shared_facts = facts
         return {name: json.dumps(value).encode() for name, value in news.items()}
 
     def fact(self, name: str) -> Any:
@@ -302,17 +298,17 @@ class ConversationStore:
 
     def write_fact_now(self, name: str, value: Any) -> None:
         """Write a fact that other processes need for their next request, if the store answers."""
-        self._facts_seen[name] = value
         self.writer.write_later(name, value)
         if self.writer.failing is None:
             self.writer.write(self.store.batch(""))  # deferred facts are written with it
 
     def write_fact_soon(self, name: str, value: Any) -> None:
-        """Write a fact that each answer changes: at once for other machines, else with the next
-        write."""
+        """Write a fact that each answer changes, and that ``new_facts`` gives to other sessions: at
+        once for other machines, else with the next write."""
+        if self._shared_facts is not None:
+            self._shared_facts[name] = value
         if not self.store.store.is_local:
             return self.write_fact_now(name, value)
-        self._facts_seen[name] = value
         self.writer.write_later(name, value)
 
 

@@ -20,12 +20,13 @@ T = TypeVar("T")
 
 
 class Circuit:
-    """A circuit breaker for reads or for writes: closed while the store answers.
+    """A circuit breaker: closed while the store answers.
 
     ``waits``: whether calls are refused while it is open; else it only reports its state.
+    ``changed`` is called when it opens and when it closes.
     """
 
-    def __init__(self, waits: bool, changed: Callable[[], None]) -> None:
+    def __init__(self, waits: bool, changed: Callable[[], object] = bool) -> None:
         self.failing: StoreError | None = None
         self._waits, self._changed = waits, changed
         self._asked_at = 0.0
@@ -35,7 +36,7 @@ class Circuit:
         """Call ``act``, which uses the store.  Raises StoreError."""
         refused = self._refused()
         if refused is not None:
-            raise refused
+            raise refused.with_traceback(None)  # the same error for many callers
         try:
             done = act()
         except StoreError as error:

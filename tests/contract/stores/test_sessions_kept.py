@@ -638,7 +638,7 @@ class Flaky(MemoryStore):
 
 @pytest.fixture
 def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
-    monkeypatch.setattr("trimtab.sessions.conversation_store.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("trimtab.stores.breaker.AGAIN_SECONDS", 0.0)
     monkeypatch.setattr("trimtab.stores.writer.RETRY_SECONDS", (0.01,))
     return Flaky()
 

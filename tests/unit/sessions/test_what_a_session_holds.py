@@ -13,6 +13,7 @@ from typing import Any
 from tool_calls import Step, conversation
 
 import trimtab
+from trimtab.sessions.session_turns import store_of
 
 
 def request(steps: int) -> dict[str, Any]:
@@ -95,5 +96,21 @@ def test_a_session_of_150_turns_holds_at_most_ten_times_its_body() -> None:
             session.fit(json.dumps({**body, "messages": messages[:end]}).encode())
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] <= 10 * size
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_session_holds_no_fact_that_it_wrote_for_others() -> None:
+    session = trimtab.Session(window=10**6, store="memory:")
+    store = store_of(session)
+    assert store is not None
+    session.fit(request(1))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for n in range(100):
+            store.write_fact_now(f"hidden/{n % 2}/{n}", {"real": f"{n} " + "x" * 100_000})
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
