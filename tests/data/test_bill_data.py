@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from records import records
-from trimtab_lab.replay.bill.conversations import conversations
-from trimtab_lab.replay.bill.policies import Comparison
 
 from trimtab.logs import log_files
+from trimtab_lab.replay.bill.conversations import conversations
+from trimtab_lab.replay.bill.policies import Comparison
 
 pytestmark = pytest.mark.data
 

@@ -25,15 +25,15 @@ if __name__ == "__main__":
 import spoken
 from judge_speakers import Arrived
 from records import folder
-from trimtab_lab.replay.job_runner import sample_each
-from trimtab_lab.replay.policy_run import converted
-from trimtab_lab.replay.recording_index import RecordingIndex
 
 import trimtab
 from trimtab import CannotFit
 from trimtab.logs import log_files
 from trimtab.logs.recording import Recording
 from trimtab.planning.presets import PRESETS
+from trimtab_lab.replay.job_runner import sample_each
+from trimtab_lab.replay.policy_run import converted
+from trimtab_lab.replay.recording_index import RecordingIndex
 
 pytestmark = pytest.mark.data
 

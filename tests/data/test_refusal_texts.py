@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from records import folder
-from trimtab_lab.testing.http_apis.refusals import _table
 from world_needs import absent
+
+from trimtab_lab.testing.http_apis.refusals import _table
 
 pytestmark = pytest.mark.data
 _HOLE = re.compile(r"\{[a-z_]+\}")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from records import folder
+from world_needs import absent
+
+from trimtab.logs import log_files
 from trimtab_lab.replay import job_runner, summary
 from trimtab_lab.replay.policies import find
 from trimtab_lab.replay.policy_run import replay
 from trimtab_lab.replay.recording_index import RecordingIndex
-from world_needs import absent
-
-from trimtab.logs import log_files
 
 pytestmark = pytest.mark.data
 
