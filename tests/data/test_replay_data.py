@@ -34,6 +34,9 @@ def test_every_call_of_the_coding_sessions_is_replayed() -> None:
     assert sum(len(recording.turns) for recording in found.recordings) == 1_414
 
 
+ORACLE = f"{Path(__file__).resolve().parents[2]}/bench/oracle.py:Oracle"
+
+
 def test_raw_session_files_give_the_segments_that_were_published() -> None:
     found = recorded("agentv")
     assert found.duplicates >= 5
@@ -44,7 +47,7 @@ def test_raw_session_files_give_the_segments_that_were_published() -> None:
 def test_policies_differ_as_they_should_on_real_sessions() -> None:
     found = recorded("context-evaluator")
     chosen = sorted(found.recordings, key=lambda r: len(r.turns))[-12:]
-    names = ["none", "trimtab", "drop-oldest-safe", "mask-old-observations", "oracle"]
+    names = ["none", "trimtab", "drop-oldest-safe", "mask-old-observations", ORACLE]
     results = job_runner.replay(chosen, policies=names, windows=[32_000])
     figures = {
         line.policy: line.figures for line in summary.summarize(results, by=lambda result: "all")

@@ -31,7 +31,7 @@ def as_html(summary: ReplaySummary) -> str:
 
     pooled, prices = summary.pooled, summary.prices
     policies = list(dict.fromkeys(row.policy for row in (*pooled, *summary.lines)))
-    heads = [*(head for _, head, _ in COLUMNS), "%orc"]
+    heads = [head for _, head, _ in COLUMNS]
     plain = verdict.plain_heads(pooled)
     text: str = page.render(
         style=Markup(stylesheet(__package__)),
@@ -88,8 +88,6 @@ def _cells(line: SummaryRow) -> Iterator[tuple[str, str]]:
             digits = 2 if name == "cost" else 0
             interval = f"{line.low[name]:.{digits}f}–{line.high[name]:.{digits}f}"
         yield "–" if value is None else form.format(value), interval
-    share = line.of_oracle.get("g1")
-    yield "–" if share is None else f"{share:.0f}", ""
 
 
 def _worst(results: Results) -> Iterator[tuple[str, list[dict[str, str]]]]:

@@ -51,7 +51,7 @@ class Policy(Protocol):
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:
         """Begin one recording.  ``index`` has the whole recording with its future, which only a
-        bound such as the oracle may use."""
+        bound such as ``bench/oracle.py`` may use."""
         ...
 
 
@@ -61,13 +61,10 @@ BUILT_IN = {
     "keep-last-n": "trimtab_lab.replay.baseline_policies:KeepLast",
     "drop-oldest-safe": "trimtab_lab.replay.baseline_policies:DropOldest",
     "mask-old-observations": "trimtab_lab.replay.baseline_policies:MaskOld",
-    "oracle": "trimtab_lab.replay.oracle_policy:Oracle",
 }
 """Name → class."""
 
-DEFAULT = (
-    "none", "trimtab", "keep-last-n", "drop-oldest-safe", "mask-old-observations", "oracle",
-)  # fmt: skip
+DEFAULT = ("none", "trimtab", "keep-last-n", "drop-oldest-safe", "mask-old-observations")
 """What runs when no policy is named."""
 
 

@@ -174,8 +174,8 @@ def _dollars(rows: Sequence[CallMetrics], name: str | None) -> tuple[float, floa
 class SummaryRow:
     """One line of a table: a policy at a window on one group of recordings.
 
-    ``low``/``high``: 95 % intervals by resampling recordings.  ``of_oracle``: figures as shares of
-    the oracle's on the same recordings.  ``costs``: the cost under each price table.
+    ``low``/``high``: 95 % intervals by resampling recordings.  ``costs``: the cost under each price
+    table.
     """
 
     group: str
@@ -187,7 +187,6 @@ class SummaryRow:
     figures: Mapping[str, float | None]
     low: Mapping[str, float]
     high: Mapping[str, float]
-    of_oracle: Mapping[str, float]
     errors: Mapping[str, int]
     note: str
     costs: Mapping[str, float]
@@ -238,27 +237,17 @@ def summarize(
             place.setdefault(result["policy"], []).append(tally(result, table))
     lines = []
     for (group, window), policies in sorted(groups.items(), key=lambda item: item[0]):
-        totals = {name: _sum(tallies) for name, tallies in policies.items()}
-        bound = totals["oracle"].figures() if "oracle" in totals else {}
-        for name, tallies in policies.items():
-            lines.append(_line(group, window, name, tallies, totals[name], bound))
+        lines += [_line(group, window, name, tallies) for name, tallies in policies.items()]
     return lines
 
 
-def _line(
-    group: str, window: int, policy: str, tallies: Sequence[Tally], total: Tally,
-    bound: Mapping[str, float | None],
-) -> SummaryRow:  # fmt: skip
+def _line(group: str, window: int, policy: str, tallies: Sequence[Tally]) -> SummaryRow:
+    total = _sum(tallies)
     figures = total.figures()
     low, high = intervals(tallies)
-    of_oracle = {}
-    for name in ("recall", "old", "g1", "g3", "lines"):
-        figure, best = figures[name], bound.get(name)
-        if figure is not None and best:
-            of_oracle[name] = 100 * figure / best
     return SummaryRow(
         group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
-        figures, low, high, of_oracle, dict(total.errors.most_common()),
+        figures, low, high, dict(total.errors.most_common()),
         "; ".join(sorted(total.formats)), total.costs(),
     )  # fmt: skip
 

@@ -58,7 +58,6 @@ LEGEND = (
         ("find", "of what was lost, what stands in the first five hits of a search by plain words"),
         ("of all", "the same search over all that came before, whole; words are the agent's next"),
         ("room", "where a batch cut, how much it used of what it was to cut down to"),
-        ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
     )),
     ("what notes say, in % of their lines: 100 is best, – where there are none", (
         ("true", "quoted lines that are under the step they came from, and still hold"),
@@ -112,7 +111,7 @@ def _header() -> list[str]:
         heads.append(head)
         if name in WITH_INTERVAL:
             heads.append("")
-    return [*heads, "%orc"]
+    return heads
 
 
 def _row(line: SummaryRow) -> list[str]:
@@ -125,8 +124,7 @@ def _row(line: SummaryRow) -> list[str]:
             digits = 2 if name == "cost" else 0
             has_interval = low is not None and high is not None
             cells.append(f"[{low:.{digits}f},{high:.{digits}f}]" if has_interval else "")
-    share = line.of_oracle.get("g1")
-    return [*cells, "–" if share is None else f"{share:.0f}"]
+    return cells
 
 
 def _costs(rows: Sequence[SummaryRow]) -> Iterator[str]:

@@ -37,7 +37,6 @@ POLICIES: Mapping[str, str] = {
     "keep-last-n": "keeps the newest turns only",
     "drop-oldest-safe": "drops the oldest turns until the rest fits",
     "mask-old-observations": "empties all but the newest tool results",
-    "oracle": "knows what the agent will need: a bound, nothing that you can use",
 }
 """Default policy → a few words about it."""
 

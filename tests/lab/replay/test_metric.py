@@ -339,16 +339,15 @@ def results(
     return found
 
 
-def test_a_summary_adds_up_and_names_the_share_of_the_oracle():
-    rows = results(from_third_call("[gone]"), "drop") + results(lambda m: m, "oracle")
-    drop, oracle = summary.summarize(rows, prices="none")
+def test_a_summary_adds_up():
+    rows = results(from_third_call("[gone]"), "drop") + results(lambda m: m, "all")
+    drop, everything = summary.summarize(rows, prices="none")
     assert (drop.recordings, drop.calls) == (3, 12)
     assert drop.figures["g1"] == pytest.approx(50)  # one of two old ones with words by them
-    assert drop.of_oracle["g1"] == pytest.approx(50)
     # Without a cache: (19 + 87 + 111 + 165) of (19 + 87 + 138 + 192).
     assert drop.figures["cost"] == pytest.approx(382 / 436)
     assert drop.figures["breaks"] == pytest.approx(20 / 4)
-    assert oracle.figures["lines"] == 100
+    assert everything.figures["lines"] == 100
 
 
 def test_intervals_are_the_same_on_every_run():

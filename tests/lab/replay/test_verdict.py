@@ -16,9 +16,7 @@ def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRo
         "user": 100.0, "handle": None, **figures,
     }  # fmt: skip
     errors = {"CannotFit: too small": 724} if found["failed"] else {}
-    return SummaryRow(
-        "all", window, policy, "1", 9, 724, found, {}, {}, {"g1": 459.0}, {}, errors, "", {}
-    )
+    return SummaryRow("all", window, policy, "1", 9, 724, found, {}, {}, errors, "", {})
 
 
 def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():

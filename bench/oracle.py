@@ -1,4 +1,6 @@
-"""``oracle``: batches that know which identifiers and lines the agent will write again.
+"""A policy for ``trimtab replay`` that knows which names and lines the agent will write again.
+
+    trimtab replay LOGS --window 32k --policy trimtab,bench/oracle.py:Oracle
 
 It is a bound, not a usable policy: it reads the recording's future from the index.  Near the limit
 and in large batches, it folds everything but the newest turns and the user's texts into notes.  The
