@@ -28,6 +28,7 @@ from trimtab.proxy.records.prefix_breaks import (
     note_break,
 )
 from trimtab.proxy.records.request_record import RequestRecord
+from trimtab.proxy.records.session_history import fill
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab_lab.testing import StrictProvider
@@ -307,3 +308,16 @@ def test_what_a_session_began_with_can_be_compared_after_a_restart(tmp_path):
             (after,) = server.proxy.addons.records.activity.sessions.values()
             assert dict(after.beginning) == dict(before.beginning)
             assert dict(after.beginning)["model"]
+
+
+def test_refusals_of_an_earlier_release_are_shown_with_their_turns():
+    session = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0, loaded=False)
+    turns = [{"number": 1, "when": 5.0, "status": 200}, {"number": 2, "when": 6.0, "status": 400}]
+    refusals = [
+        {"when": 5.1, "turn": 1, "status": 400, "kind": "too_long", "action": "recovered"},
+        {"when": 6.1, "turn": 2, "status": 429, "kind": "rate", "action": "passed on"},
+        {"when": 6.1, "turn": 9, "status": 429, "kind": "rate", "action": "passed on"},
+    ]
+    fill(session, [{"turns": turns, "edits": [], "refusals": refusals}])
+    shown = [(row["turn"], row["kind"], row["action"]) for row in session.refusals]
+    assert shown == [(1, "too_long", "recovered"), (2, "rate", "passed on")]

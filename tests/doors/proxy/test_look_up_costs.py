@@ -51,3 +51,16 @@ def test_the_dashboard_and_the_bill_say_what_look_ups_cost(tmp_path, capsys):
         server.__exit__()
     assert main(["bill", store]) == 0
     assert "for 2 look-ups of the model" in capsys.readouterr().out
+
+
+def test_the_output_of_each_round_is_billed_once():
+    """Before, a whole answer of two rounds was billed that of the first one twice."""
+    script = [Answer("Let me look. " * 20, [Call("recall", {})]), "Done."]
+    tool = {"name": "read", "input_schema": {"type": "object"}}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 99, "tools": [tool],
+            "messages": [{"role": "user", "content": "Hi."}]}  # fmt: skip
+    with StrictProvider(script) as provider, proxied(provider.url, recall=True) as server:
+        answer = json.loads(ask(server.url, "POST", "/v1/messages", json.dumps(body), {})[2])
+        spend = json.loads(ask(settled(server).url, "GET", "/_trimtab/spend.json")[2])
+        assert len(provider.requests) == 2
+    assert spend["paid"]["tokens"]["output"] == answer["usage"]["output_tokens"] > 20
