@@ -1,6 +1,6 @@
-"""Presets: how deep a batch goes, and what it may lose.
+"""Presets: when a cut is made, how deep it goes, and whether old steps become notes.
 
-There is one dial, the target; all else follows from it or from the preset's name.
+There is one dial, the target; all else follows from the preset's name.
 """
 
 from __future__ import annotations
