@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from trimtab.jsontext.paths import Path
-
-
-class Loss(NamedTuple):
-    """One thing that could not be carried, or only in another form.
-
-    ``path`` is its place in the request that was given, ``what`` it is, ``why`` says what became
-    of it.
-    """
-
-    path: Path
-    what: str
-    why: str
+from trimtab.formats.neutral.request import Loss
 
 
 @dataclass(frozen=True)

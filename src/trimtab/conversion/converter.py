@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from importlib import import_module
+from typing import Any, cast
 
 from trimtab import formats
-from trimtab.conversion import (
-    anthropic,
-    bedrock,
-    gemini,
-    gemini_interactions,
-    openai_chat,
-    openai_responses,
-)
-from trimtab.conversion.converted import Converted, Loss
-from trimtab.conversion.ids import ConversionTarget, NameRules, given_id
-from trimtab.conversion.neutral_request import (
-    CallPart,
-    ConversionLog,
-    NeutralRequest,
-    Part,
-    ResultPart,
-    Setting,
-)
+from trimtab.conversion.converted import Converted
 from trimtab.errors import (
     InvalidRequest,
     NotAccepted,
@@ -37,40 +21,29 @@ from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.base import Format
 from trimtab.formats.misnamed import no_format
+from trimtab.formats.neutral.conversion import Conversion
+from trimtab.formats.neutral.ids import given_id
+from trimtab.formats.neutral.request import (
+    CallPart,
+    ConversionLog,
+    Loss,
+    NeutralRequest,
+    Part,
+    ResultPart,
+    Setting,
+)
 from trimtab.formats.registry import FORMATS
 from trimtab.formats.repair.provenance import Provenance
 from trimtab.jsontext import paths
 from trimtab.settings import Settings
 
 
-class _Format(NamedTuple):
-    read: Callable[[Any, ConversionLog], NeutralRequest]
-    write: Callable[[NeutralRequest, ConversionTarget, ConversionLog], Any]
-    name_rules: NameRules
-    messages: str
-    model: str
+def _conversion(format: str) -> Conversion:
+    """What the format's folder says of conversions."""
+    room = import_module(f"trimtab.formats.{format.replace('-', '_')}.conversion")
+    return cast(Conversion, room.CONVERSION)
 
 
-_FORMATS = {
-    "openai-chat": _Format(
-        openai_chat.read, openai_chat.write, openai_chat.name_rules, "messages", "model"
-    ),
-    "openai-responses": _Format(
-        openai_responses.read, openai_responses.write, openai_responses.name_rules, "input", "model"
-    ),
-    "anthropic": _Format(
-        anthropic.read, anthropic.write, anthropic.name_rules, "messages", "model"
-    ),
-    "bedrock": _Format(bedrock.read, bedrock.write, bedrock.name_rules, "messages", "modelId"),
-    "gemini": _Format(gemini.read, gemini.write, gemini.name_rules, "contents", ""),
-    "gemini-interactions": _Format(
-        gemini_interactions.read,
-        gemini_interactions.write,
-        gemini_interactions.name_rules,
-        "input",
-        "model",
-    ),
-}
 _SAME_MODELS = (
     frozenset(("openai-chat", "openai-responses")),
     frozenset(("gemini", "gemini-interactions")),
@@ -78,10 +51,34 @@ _SAME_MODELS = (
 """Formats of one provider, whose models have the same names in both."""
 
 
-def convert_request(
-    request: Any, to: str, format: str | None, model: str | None, open_tail: bool = False
+def convert(
+    request: Any,
+    to: str = "bedrock",
+    *,
+    format: str | None = None,
+    model: str | None = None,
+    open_tail: bool = False,
 ) -> Converted:
-    """See ``trimtab.convert``."""
+    """The same conversation in another provider's format.
+
+    ``request``: a body (dict), a bare list of messages, or JSON as str or bytes; never changed.
+    ``to``: "openai-chat", "openai-responses", "anthropic", "bedrock", "gemini"
+    or "gemini-interactions".  For Anthropic the newest version of its API is meant, which takes no
+    sampling parameters: "anthropic:2023-06-01" keeps them.
+    ``format``: what the request is in; None: detected.
+    ``model``: the model it is for.  None: the request's own between formats of one provider, else
+    no model is written.
+
+    ``open_tail``: the last calls are just being run and have no results yet.
+
+    What comes out is acceptable: roles are joined, results put behind their calls, and ids and
+    names respelled where the target forbids them.  An id is respelled so that a conversion back
+    finds it again, where there is room.  What source or target would refuse is repaired as
+    ``repair`` does, and listed among notes and losses.  Payloads of images and documents stay
+    base64 text.
+
+    Raises InvalidRequest, InvalidSetting; NotAccepted for what cannot be repaired.
+    """
     expect_text("to", to)
     Settings(
         format=cast(Any, format), model=model, open_tail=open_tail
@@ -98,16 +95,16 @@ def convert_request(
         tree, provenance = _legal(given, spoken, model if source == to else None, open_tail, log)
     repaired = len(log.losses)
     losses_and_notes = tuple(log.losses), tuple(_note_lines(log))
-    reader, writer = _FORMATS[source], _FORMATS[to]
+    origin, wanted = _conversion(source), _conversion(to)
     with _documented_shapes(source):
-        neutral = _for_model(reader.read(tree, log), source, to, model, log)
+        neutral = _for_model(origin.read(tree, log), source, to, model, log)
         if source == to:
             return _unchanged(tree, neutral, to, model, *losses_and_notes)
         neutral, spelled = _with_given_ids(neutral)
-        target = writer.name_rules.target(model or _setting(neutral, "model"))
-        body = writer.write(neutral, target, log)
-    if neutral.bare and body.keys() == {writer.messages}:
-        body = body[writer.messages]
+        target = wanted.table.name_rules.target(model or _setting(neutral, "model"))
+        body = wanted.write(neutral, target, log)
+    if neutral.bare and body.keys() == {wanted.table.parts.messages}:
+        body = body[wanted.table.parts.messages]
     if provenance is not None:
         log.losses[repaired:] = [_as_given(loss, provenance) for loss in log.losses[repaired:]]
     body, _ = _legal(body, formats.find(body, spoken_by)[0], model, open_tail, log, ours=True)
@@ -231,7 +228,7 @@ def _unchanged(
     notes: tuple[str, ...],
 ) -> Converted:
     """The request is in this format already: itself, or itself with another model."""
-    key = _FORMATS[to].model
+    [key] = _conversion(to).table.written.get("model", ("",))
     if model is not None and key and isinstance(tree, dict) and tree.get(key) != model:
         tree = {**tree, key: model}
     ids = {call.id: call.id for call in neutral.calls}

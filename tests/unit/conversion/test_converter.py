@@ -356,3 +356,16 @@ def test_the_first_call_of_each_step_asks_for_no_signature_check(model, signed):
     assert marks == ([True, False, True] if signed else [False] * 3)
     again = convert({"contents": contents}, "openai-chat")
     assert not [loss for loss in again.losses if loss.what == "signature"]
+
+
+@pytest.mark.parametrize("to", ["gemini", "gemini-interactions"])
+def test_a_result_has_the_name_of_the_tool_that_it_answers_where_an_id_repeats(to):
+    request = chat(
+        USER, called(("a", "run", "{}")), answer("a", "x"), called(("a", "read", "{}")),
+        answer("a", "y"),
+    )  # fmt: skip
+    converted = convert(request, to).request
+    parts = [part for turn in converted.get("contents", ()) for part in turn["parts"]]
+    results = [p["functionResponse"] for p in parts if "functionResponse" in p]
+    results += [s for s in converted.get("input", ()) if s["type"] == "function_result"]
+    assert [result["name"] for result in results] == ["run", "read"]

@@ -1,7 +1,7 @@
 """Gemini's function calls and responses: the scan for a mismatch, and its repair.
 
 Gemini requires as many responses in the next content as calls in the model's turn.  Calls and
-responses are matched by ids and names (``gemini_pairs``).
+responses are matched by ids and names (``engine/pairs.py``).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.formats.engine.pairs import PairKey, paired
 from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.gemini import format as gemini
-from trimtab.formats.gemini.pairs import PairKey, paired
 from trimtab.formats.repair.content import PLACEHOLDER
 from trimtab.formats.repair.pairing import (
     INTERRUPTED,

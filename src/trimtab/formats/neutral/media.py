@@ -10,7 +10,7 @@ import binascii
 import re
 from typing import Any
 
-from trimtab.conversion.neutral_request import ConversionLog, MediaPart, TextPart
+from trimtab.formats.neutral.request import ConversionLog, MediaPart, TextPart
 from trimtab.jsontext.paths import Path
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]+)*?;base64,")

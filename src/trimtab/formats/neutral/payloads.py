@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from trimtab.conversion.neutral_request import ConversionLog, MediaPart, TextPart
-from trimtab.conversion.neutral_request import JsonPart as JsonItem
+from trimtab.formats.neutral.request import ConversionLog, JsonPart, ResultItem, TextPart
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 
@@ -35,32 +34,18 @@ def unflagged(text: str) -> tuple[str, bool]:
 
 
 def unflagged_items(
-    items: list[TextPart | JsonItem | MediaPart],
-) -> tuple[tuple[TextPart | JsonItem | MediaPart, ...], bool]:
+    items: list[ResultItem],
+) -> tuple[list[ResultItem], bool]:
     """The items of a result without the mark on the first, and whether it was there."""
     if items and isinstance(items[0], TextPart):
         text, error = unflagged(items[0].text)
         if error:
-            first = (items[0]._replace(text=text),) if text else ()
-            return (*first, *items[1:]), True
-    return tuple(items), False
+            first = [items[0]._replace(text=text)] if text else []
+            return [*first, *items[1:]], True
+    return items, False
 
 
-def item_texts(
-    items: tuple[TextPart | JsonItem | MediaPart, ...], log: ConversionLog
-) -> tuple[list[str], list[MediaPart]]:
-    """Texts and media of a result; JSON is written as compact text, which is listed."""
-    texts: list[str] = []
-    media: list[MediaPart] = []
-    for item in items:
-        if isinstance(item, MediaPart):
-            media.append(item)
-        else:
-            texts.append(item.text if isinstance(item, TextPart) else json_text(item, log))
-    return texts, media
-
-
-def json_text(item: JsonItem, log: ConversionLog) -> str:
+def json_text(item: JsonPart, log: ConversionLog) -> str:
     """A JSON value as the model of a target without JSON results reads it."""
     log.lose(item.path, "json", "written as JSON text")
     return paths.dump(item.value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.conversion.neutral_request import (
+from trimtab.formats.neutral.request import (
     ConversionLog,
     JsonPart,
     MediaPart,

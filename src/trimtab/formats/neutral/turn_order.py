@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trimtab.conversion.media import named
-from trimtab.conversion.neutral_request import (
+from trimtab.formats.neutral.media import named
+from trimtab.formats.neutral.request import (
     CallPart,
     ConversionLog,
     MediaPart,
@@ -25,32 +25,9 @@ from trimtab.conversion.neutral_request import (
     Tool,
     ToolChoice,
 )
+from trimtab.formats.neutral.table import TargetRules
 from trimtab.formats.repair.content import BEGIN, GO_ON, PLACEHOLDER
 from trimtab.jsontext.paths import Path
-
-
-class TargetRules(NamedTuple):
-    """What a target requires of the order of turns, and which parts it takes."""
-
-    joins_users: bool = False
-    """Neighbouring user messages have to be one."""
-    late_system: bool = False
-    """A system message may stand within the conversation."""
-    begins_with_user: bool = False
-    ends_with_user: bool = False
-    refuses_blanks: bool = False
-    """A text of nothing but white space is refused (an empty one is never written)."""
-    takes_marks: bool = False
-    takes_custom: bool = False
-    """Free-form tools, whose argument is a text."""
-    declares_tools: bool = False
-    """Tools have to be declared where calls or results stand in the conversation."""
-    declares_always: bool = False
-    """Even for a bare list of messages, which becomes a body by it."""
-    unique_ids: bool = False
-    """No two calls of the whole request may have one id (elsewhere: of one turn)."""
-    takes_open_reasoning: bool = False
-    """Readable reasoning is carried over as text."""
 
 
 @dataclass
@@ -110,7 +87,7 @@ def _late_system(
     for turn in turns:
         if turn.role == "system" and not target_rules.late_system:
             log.lose(turn.path, "system role", "within the conversation: became a user message")
-            yield turn._replace(role="user")
+            yield turn._replace(role="user", name="")
         else:
             yield turn
 

@@ -6,17 +6,28 @@ Every value carries its path in the source.  ``ConversionLog`` lists losses and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from trimtab.conversion.converted import Loss
 from trimtab.jsontext.paths import Path
 
 Role = Literal["system", "user", "assistant"]
 CacheMark = str | None
 """A cache breakpoint behind a part: its lifetime ("5m", "1h", "" for the provider's own), or None
 where there is none."""
+
+
+class Loss(NamedTuple):
+    """One thing that could not be carried, or only in another form.
+
+    ``path`` is its place in the request that was given, ``what`` it is, ``why`` says what became
+    of it.
+    """
+
+    path: Path
+    what: str
+    why: str
 
 
 @dataclass
@@ -33,10 +44,10 @@ class ConversionLog:
         """List one loss; without a reason, that the target has no place for it."""
         self.losses.append(Loss(path, what, why or f"{self.to} has no place for it"))
 
-    def rest(self, source: Any, known_keys: frozenset[str], path: Path) -> None:
+    def rest(self, source: Any, known_keys: Container[str], path: Path) -> None:
         """List every key of an object that is not a known one and has a value."""
-        for key in source.keys() - known_keys if len(source) else ():
-            if source[key] not in (None, "", [], {}):
+        for key, value in source.items():
+            if key not in known_keys and value not in (None, "", [], {}):
                 self.lose((*path, key), key)
 
 
@@ -69,6 +80,9 @@ class MediaPart(NamedTuple):
     mark: CacheMark = None
 
 
+ResultItem = TextPart | JsonPart | MediaPart
+
+
 class CallPart(NamedTuple):
     """A tool call.  ``arguments`` is an object, or the text of a ``custom`` (free-form) tool."""
 
@@ -85,10 +99,9 @@ class ResultPart(NamedTuple):
 
     id: str
     name: str
-    items: tuple[TextPart | JsonPart | MediaPart, ...]
+    items: tuple[ResultItem, ...]
     path: Path
     error: bool = False
-    custom: bool = False
     mark: CacheMark = None
 
 
@@ -160,26 +173,3 @@ class NeutralRequest:
     def has_tool_blocks(self) -> bool:
         """Whether there is any call or result."""
         return any(isinstance(p, (CallPart, ResultPart)) for turn in self.turns for p in turn.parts)
-
-
-def read_settings(
-    source: Any, names: Mapping[str, str], path: Path, settings: dict[str, Setting]
-) -> None:
-    """Add the parameters among ``names`` (source key → our name) that are set."""
-    for key, name in names.items():
-        value = source.get(key)
-        if value is not None and name not in settings:
-            settings[name] = Setting(value, (*path, key))
-
-
-def write_settings(
-    neutral: NeutralRequest, names: Mapping[str, str], log: ConversionLog
-) -> dict[str, Any]:
-    """The parameters the target has, under its keys; the others are listed."""
-    out: dict[str, Any] = {}
-    for name, (value, path) in neutral.settings.items():
-        if name in names:
-            out[names[name]] = value
-        elif name != "parallel" and value is not False:
-            log.lose(path, name)
-    return out

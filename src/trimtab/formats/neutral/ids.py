@@ -99,33 +99,6 @@ class Renames:
         return f"{allowed[:room]}_{digest}"
 
 
-class Ordinals:
-    """Ids for calls that have none: ``name:index``, the n-th call of that name in the request.
-
-    A result without id answers the oldest open call of its name.
-    """
-
-    def __init__(self) -> None:
-        self._count: dict[str, int] = {}
-        self._open: dict[str, list[str]] = {}
-        self.made: set[str] = set()
-        """Every id that was made up."""
-
-    def call(self, name: str) -> str:
-        """The id of the next call of this tool."""
-        number = self._count.get(name, 0)
-        self._count[name] = number + 1
-        id = f"{name}:{number}"
-        self._open.setdefault(name, []).append(id)
-        self.made.add(id)
-        return id
-
-    def result(self, name: str) -> str:
-        """The id of the call this result answers; a fresh one where no call is open."""
-        waiting = self._open.get(name)
-        return waiting.pop(0) if waiting else f"{name}:unasked"
-
-
 class ConversionTarget(NamedTuple):
     """``model`` as the caller named it, else None; ``ids`` and ``names`` collect what they map."""
 
