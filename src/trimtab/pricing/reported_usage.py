@@ -5,10 +5,11 @@ It reads the usage of all formats, as JSON and as objects of the providers' SDKs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trimtab.formats import FORMATS
 from trimtab.formats.engine.sdk_objects import as_mapping
 
 
@@ -45,41 +46,28 @@ class ReportedUsage:
 
 MOST_TOKENS = 1_000_000_000
 """A larger count is none: no prompt and no answer has so many."""
-_WITHIN = (
-    "usage",
-    "usageMetadata",
-    "usage_metadata",
-    "message",
-    "response",
-    "metadata",
-    "interaction",
-)
+_ANSWERS = [format.rewriter.answers for format in reversed(FORMATS.values())]
+_TOKENS = [one.tokens for one in _ANSWERS]
+_WITHIN = dict.fromkeys(
+    (*(one.usage for one in _ANSWERS), "usage_metadata",
+     "message", "response", "metadata", "interaction")
+)  # fmt: skip
 """Keys under which an answer, or an event of a stream, has its usage."""
-_INPUT = (
-    "prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_token_count",
-    "total_input_tokens",
-)  # fmt: skip
-_OUTPUT = (
-    "completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount",
-    "candidates_token_count", "total_output_tokens",
-)  # fmt: skip
-_THOUGHT = (
-    "thoughtsTokenCount",
-    "thoughts_token_count",
-    "total_thought_tokens",
-)  # Gemini counts them beside the output
-_DETAILS = (
-    "prompt_tokens_details", "input_tokens_details", "input_token_details",
-)  # fmt: skip
-_APART = (  # (read, written): these are not part of the input count beside them
-    ("cache_read_input_tokens", "cache_creation_input_tokens"),
-    ("cacheReadInputTokens", "cacheWriteInputTokens"),
-)
+# Gemini's SDK has snake_case; the last ones are those of gateways, Codex and LangChain.
+_INPUT = (*(keys.input for keys in _TOKENS), "prompt_token_count")
+_OUTPUT = (*(keys.output for keys in _TOKENS), "candidates_token_count")
+_THOUGHT = (*(keys.thought for keys in _TOKENS), "thoughts_token_count")
+_DETAILS = (*(keys.details for keys in _TOKENS), "input_token_details")
+_APART = [(keys.cached, keys.written) for keys in _TOKENS if keys.apart]
+"""(read, written): these are not part of the input count beside them."""
 _READ = (
-    "cached_tokens", "cache_read", "cachedContentTokenCount", "cached_content_token_count",
-    "prompt_cache_hit_tokens", "total_cached_tokens", "cached_input_tokens",
+    *(keys.cached for keys in _TOKENS if not keys.apart), "cache_read",
+    "cached_content_token_count", "prompt_cache_hit_tokens", "cached_input_tokens",
 )  # fmt: skip
-_WRITTEN = ("cache_creation", "cache_write_tokens", "cache_write_input_tokens")
+_WRITTEN = (
+    "cache_creation", *(keys.written for keys in _TOKENS if not keys.apart),
+    "cache_write_input_tokens",
+)  # fmt: skip
 
 
 def read_usage(answer: Any) -> ReportedUsage | None:
@@ -204,7 +192,7 @@ def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         yield from _usages(as_mapping(value.get(name)), depth + 1)
 
 
-def _number(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _number(values: Mapping[str, Any], names: Sequence[str]) -> int | None:
     for name in names:
         number = values.get(name)
         if type(number) is int and 0 <= number <= MOST_TOKENS:

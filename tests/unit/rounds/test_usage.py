@@ -6,6 +6,7 @@ import pytest
 
 from trimtab.formats.bedrock.answers import BedrockRewriter
 from trimtab.formats.engine.answers import added, summed
+from trimtab.formats.openai_chat.answers import OpenAIChatRewriter
 
 FIRST = {
     "prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "service_tier": "a",
@@ -39,7 +40,7 @@ def test_a_round_without_usage_adds_nothing(empty):
 
 
 def test_a_client_that_reads_how_full_the_window_is_is_told_the_last_prompt():
-    told = added(FIRST, SECOND)
+    told = added(FIRST, SECOND, OpenAIChatRewriter.answers.tokens)
     assert (told["prompt_tokens"], told["completion_tokens"]) == (120, 12)
 
 

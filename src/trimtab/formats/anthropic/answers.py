@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from trimtab.formats.anthropic.parts import PARTS
-from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError
+from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, sse
 
 ANSWERS = AnswerTable(
     parts=("content",),
+    tokens=UsageKeys(
+        "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+        apart=True,
+    ),
     structured=((("output_format",), ()), (("output_config", "format"), ())),
     stop="stop_reason",
     stops=("tool_use", "end_turn"),
@@ -26,7 +30,7 @@ ANSWERS = AnswerTable(
         Delta(("partial_json",), ("input",), "json"),
         Delta(("citation",), ("citations",), "item"),
     ),
-)
+)  # fmt: skip
 
 
 class AnthropicRewriter(AnswerRewriter):

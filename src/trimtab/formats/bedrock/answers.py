@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.formats.bedrock.parts import PARTS
-from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError
+from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError, UsageKeys
 from trimtab.formats.engine.aws_event_stream import event_frame, exception_frame
 from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
 
@@ -13,6 +13,9 @@ _INPUT = ("toolUse", "input")
 _SEALED = ("reasoningContent", "redactedContent")
 ANSWERS = AnswerTable(
     parts=("output", "message", "content"),
+    tokens=UsageKeys(
+        "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheWriteInputTokens", apart=True
+    ),
     summed=("metrics",),  # milliseconds
     structured=((("outputConfig", "textFormat"), ()),),
     stop="stopReason",
@@ -33,7 +36,7 @@ ANSWERS = AnswerTable(
         ),
         Delta(_SEALED, _SEALED, "value"),
     ),
-)
+)  # fmt: skip
 _EXCEPTIONS = {
     429: "throttlingException",
     503: "serviceUnavailableException",

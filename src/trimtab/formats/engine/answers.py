@@ -20,12 +20,30 @@ class Delta(NamedTuple):
     the whole value."""
 
 
+class UsageKeys(NamedTuple):
+    """The keys of the billed tokens in a usage."""
+
+    input: str
+    output: str
+    cached: str
+    """Read from the cache."""
+    written: str = ""
+    """Put into it."""
+    thought: str = ""
+    """Thinking, where it is no part of the output."""
+    details: str = ""
+    """The object in which the two of the cache are, if they are not beside the input."""
+    apart: bool = False
+    """Whether the two of the cache are no part of the input."""
+
+
 @dataclass(frozen=True)
 class AnswerTable:
     """One format's answers.  Paths start from an answer, or from an event."""
 
     parts: Path
     """The list of parts, items or steps."""
+    tokens: UsageKeys
     usage: str = "usage"
     summed: tuple[str, ...] = ()
     """Keys of other numbers, which add up over several answers."""
@@ -93,12 +111,12 @@ class SaidError:
         return cls(status, kind, str(details.get("message") or f"refused with status {status}"))
 
 
-def added(first: Any, second: Any) -> Any:
+def added(first: Any, second: Any, keys: UsageKeys) -> Any:
     """Two usages added: the later prompt, the sum of both outputs."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return second if isinstance(second, dict) else first
     total = {**first, **second}
-    for key in _SUMMED:
+    for key in (keys.output, keys.thought):
         if type(first.get(key)) is int and type(second.get(key)) is int:
             total[key] = first[key] + second[key]
     return total
@@ -122,7 +140,3 @@ def _by_modality(rows: list[Any]) -> list[Any]:
         name = row.get("modality") if isinstance(row, dict) else None
         by_name[name] = summed(by_name.get(name), row)
     return list(by_name.values())
-
-
-_SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
-           "thoughtsTokenCount", "total_output_tokens", "total_thought_tokens")  # fmt: skip

@@ -218,7 +218,9 @@ class AnswerRewriter:
 
     def added(self, before: Any, usage: Any) -> Any:
         """The usage of the rounds before and of one more."""
-        return summed(before, usage) if self.sums_prompts else added(before, usage)
+        if self.sums_prompts:
+            return summed(before, usage)
+        return added(before, usage, self.answers.tokens)
 
     def _add_cost(self, tree: Any) -> None:
         usage = tree.get(self.answers.usage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError
+from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
 from trimtab.formats.engine.parts import value_at
 from trimtab.formats.engine.rewriter import AnswerRewriter, loads, sse
 from trimtab.formats.engine.stream_events import StreamEvent
@@ -12,10 +12,14 @@ from trimtab.formats.gemini.parts import PARTS
 
 ANSWERS = AnswerTable(
     parts=("candidates", 0, "content", "parts"),
+    tokens=UsageKeys(
+        "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount",
+        thought="thoughtsTokenCount",
+    ),
     usage="usageMetadata",
     blank={"text": ""},
     structured=((("generationConfig", "responseMimeType"), ("application/json",)),),
-)
+)  # fmt: skip
 
 
 class GeminiRewriter(AnswerRewriter):

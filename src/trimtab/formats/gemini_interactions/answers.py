@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError
+from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, sse
 from trimtab.formats.gemini_interactions.parts import PARTS
 from trimtab.formats.gemini_interactions.streamed_steps import ENDS, StreamedSteps
 
 ANSWERS = AnswerTable(
     parts=("steps",),
+    tokens=UsageKeys(
+        "total_input_tokens", "total_output_tokens", "total_cached_tokens",
+        thought="total_thought_tokens",
+    ),
     structured=((("response_format",), ()),),
     type="event_type",
     opening=("interaction.",),
@@ -21,7 +25,7 @@ ANSWERS = AnswerTable(
     begun=("step",),
     text=("delta", "text"),
     text_type=(("delta", "type"), "text"),
-)
+)  # fmt: skip
 
 
 class GeminiInteractionsRewriter(AnswerRewriter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError
+from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
 from trimtab.formats.engine.parts import value_at
 from trimtab.formats.engine.rewriter import AnswerRewriter, loads, sse
 from trimtab.formats.engine.stream_events import StreamEvent
@@ -12,10 +12,14 @@ from trimtab.formats.openai_chat.parts import CALLS, PARTS
 
 ANSWERS = AnswerTable(
     parts=("choices", 0, "message"),
+    tokens=UsageKeys(
+        "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens",
+        details="prompt_tokens_details",
+    ),
     stop="finish_reason",
     stops=("tool_calls", "stop"),
     structured=((("response_format", "type"), ("json_object", "json_schema")),),
-)
+)  # fmt: skip
 
 
 class OpenAIChatRewriter(AnswerRewriter):

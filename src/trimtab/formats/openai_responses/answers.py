@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError
+from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, moved, sse, with_lead
 from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.formats.openai_responses.parts import PARTS
 
 ANSWERS = AnswerTable(
     parts=("output",),
+    tokens=UsageKeys(
+        "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens",
+        details="input_tokens_details",
+    ),
     structured=((("text", "format", "type"), ("json_object", "json_schema")),),
     opening=("response.created", "response.in_progress", "response.queued"),
     ending=("response.completed", "response.incomplete", "response.failed"),
@@ -20,7 +24,7 @@ ANSWERS = AnswerTable(
     begun=("item",),
     text=("delta",),
     text_type=(("type",), "response.output_text.delta"),
-)
+)  # fmt: skip
 
 
 class OpenAIResponsesRewriter(AnswerRewriter):
