@@ -210,6 +210,15 @@ class PartTable:
         role = next(role for role, speaker in self.roles.items() if speaker == "assistant")
         return {"role": role, self.content: parts}
 
+    def write_call(self, id: str, name: str, arguments: Any) -> dict[str, Any]:
+        """A function's call: a part, or an item; ``arguments`` as the format has them."""
+        type, row = self.call
+        part: dict[str, Any] = {} if self.by_key else {"type": type}
+        if id or not self.ids_optional:
+            part = put(part, row.id, id)
+        part = put(part, row.name, name)
+        return put(part, row.payload, arguments)  # type: ignore[no-any-return]
+
     def write_result(self, id: Any, name: str, text: str, failed: bool) -> dict[str, Any]:
         """A result with this text: a part, or a message where results are messages."""
         type, row = self.result

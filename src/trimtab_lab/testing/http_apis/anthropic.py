@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.formats.anthropic.parts import PARTS
 from trimtab_lab.testing.http_apis.base import ApiRoute, ModelReply, arguments, inner, pieces, sse
 from trimtab_lab.testing.http_apis.compaction import MadeCompaction
 from trimtab_lab.testing.http_apis.refusals import ErrorResponse
@@ -73,12 +74,7 @@ def _content(reply: ModelReply) -> Iterator[Any]:
     if reply.text:
         yield {"type": "text", "text": reply.text}
     for call in reply.calls:
-        yield {
-            "type": "tool_use",
-            "id": call.id,
-            "name": call.name,
-            "input": dict(call.arguments),
-        }
+        yield PARTS.write_call(call.id, call.name, dict(call.arguments))
 
 
 def _stop(reply: ModelReply) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.formats.bedrock.parts import PARTS
 from trimtab.formats.engine.aws_event_stream import event_frame, exception_frame
 from trimtab_lab.testing.http_apis.base import ApiRoute, ModelReply, arguments, dump, inner, pieces
 from trimtab_lab.testing.http_apis.refusals import ErrorResponse
@@ -51,10 +52,8 @@ def _content(reply: ModelReply) -> list[Any]:
         blocks.append({"reasoningContent": {"reasoningText": said}})
     if reply.text:
         blocks.append({"text": reply.text})
-    for call in reply.calls:
-        use = {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}
-        blocks.append({"toolUse": use})
-    return blocks
+    calls = (PARTS.write_call(call.id, call.name, dict(call.arguments)) for call in reply.calls)
+    return [*blocks, *calls]
 
 
 def _stop(reply: ModelReply) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.formats.gemini.parts import PARTS
 from trimtab_lab.testing.http_apis.base import (
     ApiRoute,
     ModelReply,
@@ -61,10 +62,7 @@ def _parts(reply: ModelReply) -> list[Any]:
     if reply.text:
         parts.append({"text": reply.text})
     for index, call in enumerate(reply.calls):
-        body: dict[str, Any] = {"id": call.id} if call.id else {}
-        part: dict[str, Any] = {
-            "functionCall": {**body, "name": call.name, "args": dict(call.arguments)}
-        }
+        part = PARTS.write_call(call.id, call.name, dict(call.arguments))
         if index == 0:
             part["thoughtSignature"] = reply.signature
         parts.append(part)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.formats.gemini_interactions.parts import CONTENT, PARTS
 from trimtab_lab.testing.http_apis.answers import Call
 from trimtab_lab.testing.http_apis.base import (
     ApiRoute,
@@ -60,16 +61,8 @@ def output(reply: ModelReply) -> list[Any]:
     if reply.text:
         content = [{"type": "text", "text": reply.text}]
         steps.append({"type": "model_output", "content": content})
-    for call in reply.calls:
-        steps.append(
-            {
-                "type": "function_call",
-                "id": call.id,
-                "name": call.name,
-                "arguments": dict(call.arguments),
-            }
-        )
-    return steps
+    calls = (PARTS.write_call(call.id, call.name, dict(call.arguments)) for call in reply.calls)
+    return [*steps, *calls]
 
 
 def response_body(reply: ModelReply) -> Any:
@@ -160,7 +153,7 @@ def history(body: Any) -> list[Any]:
         given = [given]
     if not isinstance(given, list) or not given:
         return []
-    if inner(given[0], "type") in ("text", "image", "audio", "video", "document"):
+    if inner(given[0], "type") in CONTENT:
         return [{"type": "user_input", "content": given}]
     return given
 
