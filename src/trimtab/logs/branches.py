@@ -17,9 +17,9 @@ into the branch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,31 @@ class Branch(NamedTuple):
 
     items: list[int]
     own: frozenset[int]
+
+
+class Chain(NamedTuple):
+    """Lines of the user's conversation or of one subagent, and one branch of them."""
+
+    lines: Sequence[Any]
+    branch: Branch
+    id: str
+    task: str
+    """``main``, ``branch`` (taken back by a rewind) or ``sidechain``."""
+
+
+def chains(
+    lines: Sequence[Mapping[str, Any]], id: str, nodes: Callable[[Sequence[Any]], Sequence[Node]]
+) -> Iterator[Chain]:
+    """Every branch of the conversation, then of each subagent, where lines say ``isSidechain``."""
+    by_agent: dict[str, list[Any]] = {"": []}
+    for line in lines:
+        name = str(line.get("agentId") or "side") if line.get("isSidechain") else ""
+        by_agent.setdefault(name, []).append(line)
+    for name, own in by_agent.items():
+        chain_id = f"{id}/{name}" if name else id
+        for number, branch in enumerate(branches(nodes(own))):
+            task = "sidechain" if name else "branch" if number else "main"
+            yield Chain(own, branch, f"{chain_id}~{number}" if number else chain_id, task)
 
 
 def branches(nodes: Sequence[Node]) -> list[Branch]:

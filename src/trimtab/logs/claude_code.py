@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab.logs.branches import Branch, Node, branches
+from trimtab.logs.branches import Branch, Node, chains
 from trimtab.logs.recording import Recording
 from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
@@ -35,17 +35,8 @@ def claude_code(values: Sequence[Any]) -> Iterator[Recording]:
         "source": project(header.get("cwd")), "format": "anthropic", "agent": "claude-code",
         "model": model,
     }  # fmt: skip
-    chains: dict[str, list[Any]] = {"": []}
-    for line in lines:
-        name = str(line.get("agentId") or "side") if line.get("isSidechain") else ""
-        chains.setdefault(name, []).append(line)
-    for name, chain in chains.items():
-        chain_id = f"{id_}/{name}" if name else id_
-        for number, branch in enumerate(branches(_nodes(chain))):
-            task = "sidechain" if name else "branch" if number else "main"
-            branch_id = f"{chain_id}~{number}" if number else chain_id
-            segments = _segments(chain, branch)
-            yield from recordings(segments, branch_id, task=task, **common)
+    for own, branch, branch_id, task in chains(lines, id_, _nodes):
+        yield from recordings(_segments(own, branch), branch_id, task=task, **common)
 
 
 def _message(line: Mapping[str, Any]) -> Mapping[str, Any]:

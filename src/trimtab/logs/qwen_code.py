@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab.logs.branches import Branch, Node, branches
+from trimtab.logs.branches import Branch, Node, chains
 from trimtab.logs.recording import Recording
 from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import read_call
@@ -32,20 +32,12 @@ def qwen_code(values: Sequence[Any]) -> Iterator[Recording]:
     lines = _joined([v for v in values if isinstance(v, dict) and v.get("uuid")])
     header = next((v for v in lines if v.get("sessionId")), {})
     id_ = str(header.get("sessionId") or "session")
-    chains: dict[str, list[Any]] = {"": []}
-    for line in lines:
-        name = str(line.get("agentId") or "side") if line.get("isSidechain") else ""
-        chains.setdefault(name, []).append(line)
-    for name, chain in chains.items():
-        chain_id = f"{id_}/{name}" if name else id_
-        for number, branch in enumerate(branches(_nodes(chain))):
-            used = [chain[n]["model"] for n in branch.items if chain[n].get("model")]
-            yield from recordings(
-                _segments(chain, branch), f"{chain_id}~{number}" if number else chain_id,
-                source=project(header.get("cwd")), format="gemini", agent="qwen-code",
-                model=str(used[-1]) if used else None,
-                task="sidechain" if name else "branch" if number else "main",
-            )  # fmt: skip
+    for own, branch, branch_id, task in chains(lines, id_, _nodes):
+        used = [own[n]["model"] for n in branch.items if own[n].get("model")]
+        yield from recordings(
+            _segments(own, branch), branch_id, source=project(header.get("cwd")), format="gemini",
+            agent="qwen-code", model=str(used[-1]) if used else None, task=task,
+        )  # fmt: skip
 
 
 def _message(line: Mapping[str, Any]) -> Mapping[str, Any]:
