@@ -35,12 +35,13 @@ FORMATS = SIX[:-1]
 
 
 class Call(NamedTuple):
-    """One call and what came back; ``arguments`` as text go out as they are where text may be."""
+    """One call and what came back.  ``arguments`` as text go out as they are where text may be;
+    ``result``: a text, or what the format has in its place: parts, a response."""
 
     id: str
     tool: str
     arguments: Any
-    result: str
+    result: Any
     error: bool = False
 
 
@@ -147,9 +148,11 @@ def result(format: str, one: Call) -> Item:
         return {"type": "function_result", **named, "result": one.result, **failed}
     if format == "bedrock":
         status = {"status": "error"} if one.error else {}
-        content = [{"text": one.result}]
+        content = one.result if isinstance(one.result, list) else [{"text": one.result}]
         return {"toolResult": {"toolUseId": one.id, "content": content, **status}}
-    response = {"error" if one.error else "output": one.result}
+    response = one.result
+    if not isinstance(response, dict):
+        response = {"error" if one.error else "output": response}
     return {"functionResponse": {"name": one.tool, "id": one.id, "response": response}}
 
 

@@ -1,20 +1,22 @@
 """Made-up valid conversations, written down in any of the five formats.
 
 A story is drawn once (who speaks, which tools are called, what they answer) and then spelled in
-one format, as far as that format can say it.  Knows the wire formats; does not know the library.
+one format, as far as that format can say it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
+from shapes import FORMATS, KEYS, Call, Item, Items, call, merged, result
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-FORMATS = ("openai-chat", "openai-responses", "anthropic", "bedrock", "gemini")
+__all__ = ["FORMATS", "Answer", "Step", "Story", "stories", "written"]
 
 
 @dataclass
@@ -114,10 +116,14 @@ def stories(draw: st.DrawFn) -> Story:
 
 def written(story: Story, format: str) -> dict[str, Any]:
     """The story as a request of one format."""
-    return {
-        "openai-chat": _chat, "openai-responses": _responses, "anthropic": _anthropic,
-        "bedrock": _bedrock, "gemini": _gemini,
-    }[format](story)  # fmt: skip
+    steps = [Step("system", [("text", text)]) for text in story.system]
+    steps = [*(steps if format == "openai-chat" else ()), *story.steps]
+    items = [item for step in steps for item in _step(story, step, format)]
+    body = {KEYS[format]: merged(items) if format == "bedrock" else items}
+    return body | {key: value for key, value in _HEADS[format](story).items() if value}
+
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
 def _names(story: Story) -> list[str]:
@@ -125,214 +131,78 @@ def _names(story: Story) -> list[str]:
     return list(found) or ["read_file"]
 
 
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-
-
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _put(body: dict[str, Any], key: str, value: Any) -> None:
-    if value not in (None, "", []):
-        body[key] = value
+def _filled(**fields: Any) -> dict[str, Any]:
+    """The fields that say something."""
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 
-# --- OpenAI --------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
-def _url(value: str) -> str:
-    return value if value.startswith("http") else f"data:image/png;base64,{value}"
-
-
-def _chat_parts(items: list[tuple[str, Any]]) -> Any:
-    parts = [
-        {"type": "image_url", "image_url": {"url": _url(value)}}
-        if kind == "image"
-        else {"type": "text", "text": value if kind == "text" else _dump(value)}
-        for kind, value in items
-    ]
-    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
-
-
-def _chat(story: Story) -> dict[str, Any]:
-    messages: list[Any] = [{"role": "system", "content": text} for text in story.system]
-    for step in story.steps:
-        if step.kind != "model":
-            messages.append({"role": step.kind, "content": _chat_parts(step.items)})
-            continue
-        items = [*step.items, *([("text", step.late)] if step.late else [])]
-        message: dict[str, Any] = {"role": "assistant", "content": _chat_parts(items) or None}
-        messages.append(message)
-        for answer in step.answers:
-            inner = {"name": answer.name, "arguments": json.dumps(answer.arguments)}
-            call = {"id": answer.id[:40], "type": "function", "function": inner}
-            message.setdefault("tool_calls", []).append(call)
-            texts = [item for item in answer.items if item[0] != "image"]
-            content = _chat_parts(texts) or ""
-            messages.append({"role": "tool", "tool_call_id": answer.id[:40], "content": content})
-    body: dict[str, Any] = {"messages": messages}
-    _put(body, "max_tokens", story.limit)
-    _put(body, "temperature", story.temperature)
-    if story.declared:
-        body["tools"] = [
-            {"type": "function", "function": {"name": name, "parameters": SCHEMA}}
-            for name in _names(story)
-        ]
-        named = {"type": "function", "function": {"name": _names(story)[0]}}
-        choices = {"auto": "auto", "any": "required", "tool": named}
-        _put(body, "tool_choice", choices.get(story.choice))
-    return body
-
-
-def _input_parts(items: list[tuple[str, Any]]) -> list[Any]:
-    return [
-        {"type": "input_image", "image_url": _url(value), "detail": "auto"}
-        if kind == "image"
-        else {"type": "input_text", "text": value if kind == "text" else _dump(value)}
-        for kind, value in items
-    ]
-
-
-def _responses(story: Story) -> dict[str, Any]:
-    items: list[Any] = []
-    for step in story.steps:
-        if step.kind != "model":
-            role = "developer" if step.kind == "system" else "user"
-            items.append({"type": "message", "role": role, "content": _input_parts(step.items)})
-            continue
-        spoken = [{"type": "output_text", "text": text} for _, text in step.items]
-        if spoken:
-            items.append({"type": "message", "role": "assistant", "content": spoken})
-        items += [
-            {"type": "function_call", "call_id": a.id[:64], "name": a.name,
-             "arguments": json.dumps(a.arguments)}
-            for a in step.answers
-        ]  # fmt: skip
-        outputs = [
-            {"type": "function_call_output", "call_id": a.id[:64],
-             "output": _input_parts(a.items) if len(a.items) != 1 or a.items[0][0] == "image"
-             else _input_parts(a.items)[0]["text"]}
-            for a in step.answers
-        ]  # fmt: skip
-        if step.late and outputs:  # the last output comes after more words: legal here
-            items += outputs[:-1]
-            said = {"type": "output_text", "text": step.late}
-            items.append({"type": "message", "role": "assistant", "content": [said]})
-            outputs = outputs[-1:]
-        items += outputs
-    body: dict[str, Any] = {"input": items}
-    _put(body, "instructions", "\n\n".join(story.system))
-    _put(body, "max_output_tokens", story.limit)
-    _put(body, "temperature", story.temperature)
-    if story.declared:
-        body["tools"] = [
-            {"type": "function", "name": name, "parameters": SCHEMA, "strict": False}
-            for name in _names(story)
-        ]
-        named = {"type": "function", "name": _names(story)[0]}
-        choices = {"auto": "auto", "any": "required", "tool": named}
-        _put(body, "tool_choice", choices.get(story.choice))
-    return body
-
-
-# --- Anthropic and Bedrock -----------------------------------------------------------------------
-
-
-def _claude_item(kind: str, value: Any) -> Any:
-    if kind == "image" and value.startswith("http"):
-        return {"type": "image", "source": {"type": "url", "url": value}}
+def _part(format: str, kind: str, value: Any, ours: bool = False) -> Item:
+    """A text, JSON or image; ``ours``: the model's."""
     if kind == "image":
-        source = {"type": "base64", "media_type": "image/png", "data": value}
-        return {"type": "image", "source": source}
-    return {"type": "text", "text": value if kind == "text" else _dump(value)}
+        return _image(format, value)
+    if kind == "json" and format == "bedrock":
+        return {"json": value}
+    text = value if isinstance(value, str) or format == "gemini" else _dump(value)
+    if format in ("bedrock", "gemini"):
+        return {"text": text}
+    types = {"openai-responses": "output_text" if ours else "input_text"}
+    return {"type": types.get(format, "text"), "text": text}
 
 
-def _anthropic(story: Story) -> dict[str, Any]:
-    def clean(name: str) -> str:
-        return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64]
-
-    messages: list[Any] = []
-    for step in story.steps:
-        content: list[Any] = [_claude_item(*item) for item in step.items]
-        if step.kind != "model":
-            messages.append({"role": "user", "content": content})
-            continue
-        for a in step.answers:
-            call = {"id": clean(a.id), "name": a.name, "input": a.arguments}
-            content.append({"type": "tool_use", **call})
-        content += [_claude_item("text", step.late)] if step.late else []
-        messages.append({"role": "assistant", "content": content})
-        results = [
-            {"type": "tool_result", "tool_use_id": clean(a.id),
-             "content": [_claude_item(*item) for item in a.items] or "",
-             **({"is_error": True} if a.error else {})}
-            for a in step.answers
-        ]  # fmt: skip
-        messages += [{"role": "user", "content": results}] if results else []
-    body: dict[str, Any] = {"max_tokens": story.limit or 100, "messages": messages}
-    _put(body, "system", [{"type": "text", "text": text} for text in story.system])
-    _put(body, "temperature", story.temperature)
-    body["tools"] = [{"name": name, "input_schema": SCHEMA} for name in _names(story)]
-    choice = {"type": story.choice} | ({"name": _names(story)[0]} if story.choice == "tool" else {})
-    _put(body, "tool_choice", choice if story.choice else None)
-    return body
-
-
-def _bedrock_item(kind: str, value: Any) -> Any:
-    if kind == "image":
-        url = value.startswith("http")
-        source = {"s3Location": {"uri": "s3://bucket/a.png"}} if url else {"bytes": value}
+def _image(format: str, value: str) -> Item:
+    web = value.startswith("http")
+    if format.startswith("openai"):
+        url = value if web else f"data:image/png;base64,{value}"
+        if format == "openai-chat":
+            return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+    if format == "anthropic":
+        data = {"type": "base64", "media_type": "image/png", "data": value}
+        return {"type": "image", "source": {"type": "url", "url": value} if web else data}
+    if format == "bedrock":
+        source = {"s3Location": {"uri": "s3://bucket/a.png"}} if web else {"bytes": value}
         return {"image": {"format": "png", "source": source}}
-    return {kind: value}
+    key, name = ("fileData", "fileUri") if web else ("inlineData", "data")
+    return {key: {"mimeType": "image/png", name: value}}
 
 
-def _bedrock(story: Story) -> dict[str, Any]:
-    def clean(name: str) -> str:
-        return re.sub(r"[^a-zA-Z0-9_.:-]", ".", name)[:64]
-
-    messages: list[Any] = []
-    for step in story.steps:
-        content = [_bedrock_item(*item) for item in step.items]
-        role = "assistant" if step.kind == "model" else "user"
-        for a in step.answers:
-            call = {"toolUseId": clean(a.id), "name": a.name, "input": a.arguments}
-            content.append({"toolUse": call})
-        content += [{"text": step.late}] if step.late else []
-        if messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += content
-        else:
-            messages.append({"role": role, "content": content})
-        if step.answers:
-            results = [
-                {"toolResult": {
-                    "toolUseId": clean(a.id),
-                    "content": [_bedrock_item(*item) for item in a.items] or [{"text": "none"}],
-                    **({"status": "error"} if a.error else {})}}
-                for a in step.answers
-            ]  # fmt: skip
-            messages.append({"role": "user", "content": results})
-    body: dict[str, Any] = {"messages": messages}
-    _put(body, "system", [{"text": text} for text in story.system])
-    inference: dict[str, Any] = {}
-    _put(inference, "maxTokens", story.limit)
-    _put(inference, "temperature", story.temperature)
-    _put(body, "inferenceConfig", inference or None)
-    specs = [{"toolSpec": {"name": n, "inputSchema": {"json": SCHEMA}}} for n in _names(story)]
-    body["toolConfig"] = {"tools": specs}
-    named = {"name": _names(story)[0]} if story.choice == "tool" else {}
-    _put(body["toolConfig"], "toolChoice", {story.choice: named} if story.choice else None)
-    return body
+def _plain(parts: Items) -> Any:
+    """A single text as it is, else the list of parts."""
+    return parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts
 
 
-# --- Gemini --------------------------------------------------------------------------------------
+_IDS: dict[str, Callable[[str], str]] = {
+    "openai-chat": lambda name: name[:40],
+    "openai-responses": lambda name: name[:64],
+    "anthropic": lambda name: re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64],
+    "bedrock": lambda name: re.sub(r"[^a-zA-Z0-9_.:-]", ".", name)[:64],
+    "gemini": lambda name: name,
+}
 
 
-def _gemini_item(kind: str, value: Any) -> Any:
-    if kind == "image" and value.startswith("http"):
-        return {"fileData": {"mimeType": "image/png", "fileUri": value}}
-    if kind == "image":
-        return {"inlineData": {"mimeType": "image/png", "data": value}}
-    return {"text": value}
+def _call(format: str, answer: Answer) -> Call:
+    """A call, and what came back as this format gives it."""
+    parts = [_part(format, *item) for item in answer.items]
+    content: Any = parts
+    if format == "openai-chat":
+        content = _plain([part for part in parts if part["type"] == "text"]) or ""
+    elif format == "openai-responses":
+        content = _plain(parts)
+    elif format == "anthropic":
+        content = parts or ""
+    elif format == "bedrock":
+        content = parts or [{"text": "none"}]
+    else:
+        content = _response(answer)
+    error = answer.error and format not in ("openai-chat", "openai-responses")
+    return Call(_IDS[format](answer.id), answer.name, answer.arguments, content, error)
 
 
 def _response(answer: Answer) -> Any:
@@ -343,36 +213,114 @@ def _response(answer: Answer) -> Any:
     return {"error" if answer.error else "output": "\n".join(texts)}
 
 
-def _gemini(story: Story) -> dict[str, Any]:
-    contents: list[Any] = []
-    for step in story.steps:
-        parts: list[Any] = [_gemini_item(*item) for item in step.items]
-        for number, a in enumerate(step.answers):
-            call = {"name": a.name, "args": a.arguments} | ({"id": a.id} if story.ids else {})
-            parts.append({"functionCall": call})
-            if not number:
-                parts[-1]["thoughtSignature"] = "c2lnbmVk"
-        contents.append({"role": "model" if step.kind == "model" else "user", "parts": parts})
-        responses = []
-        for a in step.answers:
-            inner = {"name": a.name, "response": _response(a)}
-            inner |= {"id": a.id} if story.ids else {}
-            images = [_gemini_item(*item) for item in a.items if item[0] == "image"]
-            _put(inner, "parts", images)
-            responses.append({"functionResponse": inner})
-        contents += [{"role": "user", "parts": responses}] if responses else []
-    body: dict[str, Any] = {"contents": contents}
-    if story.system:
-        body["systemInstruction"] = {"parts": [{"text": text} for text in story.system]}
-    config: dict[str, Any] = {}
-    _put(config, "maxOutputTokens", story.limit)
-    _put(config, "temperature", story.temperature)
-    _put(body, "generationConfig", config or None)
-    if story.declared:
-        declarations = [{"name": n, "parametersJsonSchema": SCHEMA} for n in _names(story)]
-        body["tools"] = [{"functionDeclarations": declarations}]
-        mode: dict[str, Any] = {"mode": "ANY" if story.choice == "tool" else story.choice.upper()}
-        if story.choice == "tool":
-            mode["allowedFunctionNames"] = [_names(story)[0]]
-        _put(body, "toolConfig", {"functionCallingConfig": mode} if story.choice else None)
-    return body
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _step(story: Story, step: Step, format: str) -> Items:
+    """The messages or items of a step."""
+    ours = step.kind == "model"
+    parts = [_part(format, *item, ours=ours) for item in step.items]
+    late = [_part(format, "text", step.late, ours)] if step.late and format != "gemini" else []
+    calls = [_call(format, answer) for answer in step.answers]
+    if format == "openai-responses":
+        return _items(step, parts, late, calls)
+    made, back = [call(format, c) for c in calls], [result(format, c) for c in calls]
+    if format == "openai-chat":
+        content = _plain([*parts, *late])
+        if not ours:
+            return [{"role": step.kind, "content": content}]
+        tools = {"tool_calls": made} if made else {}
+        return [{"role": "assistant", "content": content or None, **tools}, *back]
+    role, key = ("model", "parts") if format == "gemini" else ("assistant", "content")
+    if format == "gemini":
+        _as_gemini(story, step, made, back)
+    said = {"role": role if ours else "user", key: [*parts, *made, *late]}
+    return [said, *([{"role": "user", key: back}] if back else [])]
+
+
+def _items(step: Step, parts: Items, late: Items, calls: list[Call]) -> Items:
+    """Items of Responses: the last output comes after more words, which is legal there."""
+    role = {"model": "assistant", "system": "developer"}.get(step.kind, "user")
+    said = [{"type": "message", "role": role, "content": parts}] if parts else []
+    made = [call("openai-responses", one) for one in calls]
+    back = [result("openai-responses", one) for one in calls]
+    words = [{"type": "message", "role": role, "content": late}] if late and back else []
+    return [*said, *made, *back[:-1], *words, *back[-1:]]
+
+
+def _as_gemini(story: Story, step: Step, made: Items, back: Items) -> None:
+    """The first call is signed, ids are there or not, images stand beside a response."""
+    for number, (one, other, answer) in enumerate(zip(made, back, step.answers, strict=True)):
+        if not number:
+            one["thoughtSignature"] = "c2lnbmVk"
+        if not story.ids:
+            del one["functionCall"]["id"], other["functionResponse"]["id"]
+        images = [_part("gemini", *item) for item in answer.items if item[0] == "image"]
+        other["functionResponse"] |= _filled(parts=images)
+
+
+# --- what is around them --------------------------------------------------------------------------
+
+
+def _chat_head(story: Story) -> dict[str, Any]:
+    names = _names(story) if story.declared else []
+    named = {"type": "function", "function": {"name": _names(story)[0]}}
+    choices = {"auto": "auto", "any": "required", "tool": named}
+    return _filled(
+        max_tokens=story.limit, temperature=story.temperature,
+        tools=[{"type": "function", "function": {"name": n, "parameters": SCHEMA}} for n in names],
+        tool_choice=choices.get(story.choice) if names else None,
+    )  # fmt: skip
+
+
+def _responses_head(story: Story) -> dict[str, Any]:
+    names = _names(story) if story.declared else []
+    choices = {"auto": "auto", "any": "required",
+               "tool": {"type": "function", "name": _names(story)[0]}}  # fmt: skip
+    return _filled(
+        instructions="\n\n".join(story.system), max_output_tokens=story.limit,
+        temperature=story.temperature,
+        tools=[{"type": "function", "name": n, "parameters": SCHEMA, "strict": False}
+               for n in names],
+        tool_choice=choices.get(story.choice) if names else None,
+    )  # fmt: skip
+
+
+def _anthropic_head(story: Story) -> dict[str, Any]:
+    named = {"name": _names(story)[0]} if story.choice == "tool" else {}
+    return _filled(
+        max_tokens=story.limit or 100, temperature=story.temperature,
+        system=[{"type": "text", "text": text} for text in story.system],
+        tools=[{"name": name, "input_schema": SCHEMA} for name in _names(story)],
+        tool_choice={"type": story.choice, **named} if story.choice else None,
+    )  # fmt: skip
+
+
+def _bedrock_head(story: Story) -> dict[str, Any]:
+    specs = [{"toolSpec": {"name": n, "inputSchema": {"json": SCHEMA}}} for n in _names(story)]
+    named = {"name": _names(story)[0]} if story.choice == "tool" else {}
+    choice = {"toolChoice": {story.choice: named}} if story.choice else {}
+    return _filled(
+        system=[{"text": text} for text in story.system],
+        inferenceConfig=_filled(maxTokens=story.limit, temperature=story.temperature),
+        toolConfig={"tools": specs, **choice},
+    )
+
+
+def _gemini_head(story: Story) -> dict[str, Any]:
+    mode: dict[str, Any] = {"mode": "ANY" if story.choice == "tool" else story.choice.upper()}
+    if story.choice == "tool":
+        mode["allowedFunctionNames"] = [_names(story)[0]]
+    declared = [{"name": n, "parametersJsonSchema": SCHEMA} for n in _names(story)]
+    return _filled(
+        systemInstruction={"parts": [{"text": t} for t in story.system]} if story.system else None,
+        generationConfig=_filled(maxOutputTokens=story.limit, temperature=story.temperature),
+        tools=[{"functionDeclarations": declared}] if story.declared else [],
+        toolConfig={"functionCallingConfig": mode} if story.declared and story.choice else None,
+    )
+
+
+_HEADS: dict[str, Callable[[Story], dict[str, Any]]] = {
+    "openai-chat": _chat_head, "openai-responses": _responses_head, "anthropic": _anthropic_head,
+    "bedrock": _bedrock_head, "gemini": _gemini_head,
+}  # fmt: skip
