@@ -12,11 +12,12 @@ from typing import Any
 from trimtab.formats.anthropic.parts import PARTS
 from trimtab.formats.engine.parts import NeutralPart
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.ids import NAMES, NameRules
 from trimtab.formats.neutral.reader import NeutralReader
 from trimtab.formats.neutral.request import MediaPart, Setting, TextPart, ToolChoice
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.writer import NeutralWriter
 
 _ALONE = "disable_parallel_tool_use"

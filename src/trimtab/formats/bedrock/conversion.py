@@ -15,6 +15,7 @@ from trimtab.formats.bedrock.parts import PARTS
 from trimtab.formats.engine.base import payload_digest
 from trimtab.formats.engine.parts import NeutralPart
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.ids import NameRules
 from trimtab.formats.neutral.payloads import NO_OUTPUT
@@ -29,7 +30,7 @@ from trimtab.formats.neutral.request import (
     Tool,
     ToolChoice,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.turn_order import OrderedTurn
 from trimtab.formats.neutral.writer import NeutralWriter
 from trimtab.formats.repair.content import BEGIN, GO_ON

@@ -14,11 +14,12 @@ from trimtab.formats.engine.parts import NeutralPart, camel
 from trimtab.formats.gemini.parts import PART, PARTS
 from trimtab.formats.gemini.response import read_response, write_response
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.ids import NameRules
 from trimtab.formats.neutral.reader import NeutralReader
 from trimtab.formats.neutral.request import MediaPart, Part, ResultItem, ResultPart, TextPart, Tool
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.turn_order import OrderedTurn
 from trimtab.formats.neutral.writer import NeutralWriter
 
@@ -55,7 +56,6 @@ class GeminiReader(NeutralReader):
         self.log.rest(part.value, self.table.quiet, part.path)
 
     def media(self, part: NeutralPart) -> Iterable[TextPart | MediaPart]:
-        """The medium."""
         self.log.rest(part.value, {part.type, *self.table.quiet}, part.path)
         inner, url = part.payload, ""
         mime = str(inner.get("mimeType") or "application/octet-stream")

@@ -13,6 +13,7 @@ from trimtab.formats.engine.parts import NeutralPart
 from trimtab.formats.gemini import conversion as gemini
 from trimtab.formats.gemini_interactions.parts import PARTS
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.reader import NeutralReader
 from trimtab.formats.neutral.request import (
@@ -24,7 +25,7 @@ from trimtab.formats.neutral.request import (
     TextPart,
     Tool,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable
+from trimtab.formats.neutral.table import ConversionTable
 from trimtab.formats.neutral.turn_order import OrderedTurn
 from trimtab.formats.neutral.writer import NeutralWriter
 
@@ -43,7 +44,6 @@ class InteractionsReader(NeutralReader):
         self.log.lose(part.path, part.type, why)
 
     def media(self, part: NeutralPart) -> Iterable[TextPart | MediaPart]:
-        """The medium."""
         value = part.value
         self.log.rest(value, ("type", "text", "data", "uri", "mime_type"), part.path)
         mime = str(value.get("mime_type") or _TYPES[part.type])

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.formats.engine.pairs import PairKey, paired
 from trimtab.formats.engine.parts import NeutralPart, PartRow, value_at
+from trimtab.formats.neutral.choice_shapes import matched
 from trimtab.formats.neutral.payloads import arguments_of, unflagged_items
 from trimtab.formats.neutral.request import (
     CacheMark,
@@ -27,7 +28,7 @@ from trimtab.formats.neutral.request import (
     Tool,
     ToolChoice,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable
+from trimtab.formats.neutral.table import ConversionTable
 from trimtab.jsontext.paths import Path
 
 
@@ -263,9 +264,10 @@ class NeutralReader:
         for section, names in self.table.settings.items():
             source = value_at(body, section) or {}
             for key, name in names.items():
-                if source.get(key) is not None and name not in settings:
-                    value = [source[key]] if name == "stop" and isinstance(source[key], str) \
-                        else source[key]  # fmt: skip
+                value = source.get(key)
+                if name == "stop" and isinstance(value, str):
+                    value = [value]
+                if value is not None and name not in settings:
                     settings[name] = Setting(value, (*section, key))
         return settings
 
@@ -307,7 +309,7 @@ class NeutralReader:
             value = value_at(body, path)
             for mode, shapes in self.table.choices.items():
                 for shape in shapes:
-                    name = _match(shape, value)
+                    name = matched(shape, value)
                     if name is None:
                         continue
                     if isinstance(shape, dict):
@@ -386,18 +388,3 @@ def _texts(value: Any) -> str:
     if isinstance(value, list):
         return "\n\n".join(str(part.get("text") or "") for part in value if isinstance(part, dict))
     return str(value) if isinstance(value, str) else ""
-
-
-def _match(shape: Any, value: Any) -> str | None:
-    """The tool that a choice names, "" if none; None if it has not this shape."""
-    if shape is NAME:
-        return value if isinstance(value, str) else None
-    if isinstance(shape, dict):
-        if not isinstance(value, dict):
-            return None
-        names = [_match(inner, value.get(key)) for key, inner in shape.items()]
-        return None if None in names else "".join(name for name in names if name)
-    if isinstance(shape, list):
-        fits = isinstance(value, list) and len(value) == len(shape)
-        return _match(shape[0], value[0]) if fits else None
-    return "" if isinstance(value, str) and value.upper() == shape.upper() else None

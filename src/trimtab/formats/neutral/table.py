@@ -14,9 +14,6 @@ from trimtab.formats.engine.parts import PartTable, Rows
 from trimtab.formats.neutral.ids import NameRules
 from trimtab.jsontext.paths import Path
 
-NAME: Any = object()
-"""In the shape of a tool choice: where the tool's name is."""
-
 
 class TargetRules(NamedTuple):
     """What a target requires of the order of turns, and which parts it takes."""
@@ -54,7 +51,7 @@ class ConversionTable:
     """Path of an object → its keys, each with our name for the setting.  Of two keys for one
     setting the first is written."""
     choices: Mapping[str, tuple[Any, ...]]
-    """Mode → its shapes, the first of which is written; the others are only read."""
+    """Mode → its shapes (``choice_shapes.py``); the first is written, the others are only read."""
     name_rules: NameRules = field(default_factory=NameRules)
     rules: TargetRules = field(default_factory=TargetRules)
     head: Path = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from trimtab.formats.engine.parts import put
+from trimtab.formats.neutral.choice_shapes import filled
 from trimtab.formats.neutral.ids import ConversionTarget
 from trimtab.formats.neutral.media import named
 from trimtab.formats.neutral.payloads import flagged, json_text
@@ -25,7 +26,7 @@ from trimtab.formats.neutral.request import (
     Tool,
     ToolChoice,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.turn_order import OrderedTurn, choice_for, ordered, tools_for
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
@@ -180,7 +181,7 @@ class NeutralWriter:
         if choice is None:
             return None
         name = self.target.names(choice.name) if choice.mode == "tool" else ""
-        return _filled(self.table.choices[choice.mode][0], name)
+        return filled(self.table.choices[choice.mode][0], name)
 
     # --- messages ---
 
@@ -265,12 +266,3 @@ class NeutralWriter:
                 note = f"{place[-1]}: {limit} was added, which this format requires"
                 self.log.notes[note] += 1
         return out
-
-
-def _filled(shape: Any, name: str) -> Any:
-    """The shape of a tool choice with the tool's name."""
-    if shape is NAME:
-        return name
-    if isinstance(shape, dict):
-        return {key: _filled(inner, name) for key, inner in shape.items()}
-    return [_filled(inner, name) for inner in shape] if isinstance(shape, list) else shape

@@ -11,6 +11,7 @@ from typing import Any
 
 from trimtab.formats.engine.parts import NeutralPart, PartRow
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.ids import NameRules
 from trimtab.formats.neutral.reader import NeutralReader
@@ -23,7 +24,7 @@ from trimtab.formats.neutral.request import (
     TextPart,
     Tool,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.turn_order import OrderedTurn, calls_last
 from trimtab.formats.neutral.writer import NeutralWriter
 from trimtab.formats.openai_chat.parts import CONTENT, PARTS
@@ -45,7 +46,6 @@ class ChatReader(NeutralReader):
         return part.failed or part.value.get("is_error") is True
 
     def media(self, part: NeutralPart) -> Iterable[TextPart | MediaPart]:
-        """The medium."""
         kind, value, path = part.type, part.value.get(part.type), part.path
         if kind == "image_url":
             if isinstance(value, dict):

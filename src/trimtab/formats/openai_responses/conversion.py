@@ -11,6 +11,7 @@ from typing import Any
 
 from trimtab.formats.engine.parts import NeutralPart
 from trimtab.formats.neutral import media as medium
+from trimtab.formats.neutral.choice_shapes import NAME
 from trimtab.formats.neutral.conversion import Conversion
 from trimtab.formats.neutral.ids import NameRules
 from trimtab.formats.neutral.payloads import arguments_of
@@ -27,7 +28,7 @@ from trimtab.formats.neutral.request import (
     TextPart,
     Tool,
 )
-from trimtab.formats.neutral.table import NAME, ConversionTable, TargetRules
+from trimtab.formats.neutral.table import ConversionTable, TargetRules
 from trimtab.formats.neutral.turn_order import OrderedTurn, calls_last
 from trimtab.formats.neutral.writer import NeutralWriter
 from trimtab.formats.openai_responses.item_rules import STRICT_ORDER
@@ -82,7 +83,6 @@ class ResponsesReader(NeutralReader):
         return super().result_value(part)
 
     def media(self, part: NeutralPart) -> Iterable[TextPart | MediaPart]:
-        """The medium."""
         value, path = part.value, part.path
         self.list_unknown(value, _MEDIA, path)
         file = f"openai:{value['file_id']}" if value.get("file_id") else ""
