@@ -1,4 +1,4 @@
-"""The replay with what stands outside of it: other libraries, Ray, a browser.
+"""The replay with what stands outside of it: other libraries, a browser.
 
 Knows the long conversation.  Everything here belongs to the world tier.
 """
@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 import world_needs
 from browser import tab
-from replay_story import SAMPLE, WINDOW, recording, timeless, written
+from replay_story import WINDOW, recording, written
 
 from trimtab.cli import main
 from trimtab.errors import MissingExtra
-from trimtab_lab.replay import job_runner
 from trimtab_lab.replay.policies import find
 from trimtab_lab.replay.policy_run import replay
 from trimtab_lab.replay.recording_index import RecordingIndex
@@ -47,17 +46,6 @@ def test_a_peer_that_cannot_be_installed_is_named_and_tried_again(
     for _ in range(2):
         with pytest.raises(MissingExtra, match=r"litellm-trim cannot be installed: .*No matching"):
             find(f"{POLICIES}:LiteLLMTrim")
-
-
-def test_ray_gives_the_same_figures() -> None:
-    world_needs.module("ray", extra="ray")
-    names = ["none", "trimtab", "drop-oldest-safe"]
-    there, here = (
-        job_runner.replay(SAMPLE, engine=kind, workers=2, policies=names, windows=[WINDOW])
-        for kind in ("ray", "local")
-    )
-    assert len(there) == 6
-    assert timeless(there) == timeless(here)
 
 
 def test_the_page_is_as_wide_as_a_phone_whatever_it_cost(tmp_path: Path) -> None:

@@ -61,7 +61,6 @@ def add(parser: ArgumentParser) -> None:
         help="what the terminal shows: figures that explain themselves, or every one by source",
     )  # fmt: skip
     how.add_argument("--by", choices=("source", "task", "all"), default="source")
-    how.add_argument("--engine", choices=("local", "ray"), default="local")
     how.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     how.add_argument(
         "--keep-warm", action="store_true",
@@ -201,7 +200,7 @@ def _results(
         path = Path(args.out) / "rows.jsonl"
     return job_runner.replay(
         recordings, policies=names, windows=windows, store=job_runner.ResultFile(path),
-        engine=args.engine, workers=args.workers, progress=Progress(),
+        workers=args.workers, progress=Progress(),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Runs replay jobs on all local cores or on Ray, and skips results that are already in the file."""
+"""Runs replay jobs on all cores, and skips results that are already in the file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.logs.recording import Recording
 from trimtab_lab.replay import policy_run
 from trimtab_lab.replay.policies import find
@@ -36,7 +34,7 @@ class ReplayJob:
 
 
 def run_job(job: ReplayJob) -> list[Result]:
-    """All results of one job; the one function both engines call."""
+    """All results of one job."""
     return list(policy_run.run(job.recording, job.tasks))
 
 
@@ -71,7 +69,6 @@ def replay(
     policies: Sequence[str],
     windows: Sequence[int],
     store: ResultFile | None = None,
-    engine: str = "local",
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Result]:
@@ -79,8 +76,7 @@ def replay(
 
     ``store`` keeps results; those of earlier runs in it are not computed again.  ``progress`` gets
     (model calls done, all model calls).  Returns results in the order recording, window, policy,
-    with any engine.  Raises InvalidSetting for an unknown policy or engine, MissingExtra without
-    Ray.
+    with any number of workers.  Raises InvalidSetting for an unknown policy.
     """
     store = store or ResultFile(None)
     policies_by_name = {name: find(name) for name in policies}
@@ -99,7 +95,7 @@ def replay(
     jobs.sort(key=lambda job: (job.tasks[0].policy not in alone, -job.calls))
     total, done = sum(job.calls for job in jobs), 0
     progress(0, total)
-    for job, results in _engine(engine)(jobs, workers):
+    for job, results in _run(jobs, workers):
         for result in results:
             store.add(result)
         done += job.calls
@@ -116,17 +112,7 @@ def _shared(tasks: Sequence[Task], alone: Collection[str]) -> list[tuple[Task, .
     return [*jobs, together] if together else jobs
 
 
-def _engine(
-    name: str,
-) -> Callable[[Sequence[ReplayJob], int | None], Iterator[tuple[ReplayJob, list[Result]]]]:
-    if name == "local":
-        return _local
-    if name == "ray":
-        return _ray
-    raise InvalidSetting(f"no engine {name!r}; there are local and ray")
-
-
-def _local(
+def _run(
     jobs: Sequence[ReplayJob], workers: int | None
 ) -> Iterator[tuple[ReplayJob, list[Result]]]:
     workers = min(workers or os.cpu_count() or 1, len(jobs))
@@ -139,28 +125,6 @@ def _local(
         waiting = {pool.submit(run_job, job): job for job in jobs}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
-
-
-def _ray(
-    jobs: Sequence[ReplayJob], workers: int | None
-) -> Iterator[tuple[ReplayJob, list[Result]]]:
-    try:
-        ray: Any = import_module("ray")
-    except ImportError:
-        raise MissingExtra("--engine ray needs Ray: pip install 'trimtab[ray]'") from None
-    started = not ray.is_initialized()
-    if started:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
-    try:
-        remote = ray.remote(run_job)
-        waiting = {remote.remote(job): job for job in jobs}
-        while waiting:
-            ready, _ = ray.wait(list(waiting), num_returns=1)
-            for reference in ready:
-                yield waiting.pop(reference), ray.get(reference)
-    finally:
-        if started:
-            ray.shutdown()
 
 
 def sample(recordings: Iterable[Recording], count: int, seed: int) -> list[Recording]:

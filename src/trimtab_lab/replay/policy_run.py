@@ -1,6 +1,6 @@
 """Runs one recording through policies, times them and judges what they send.
 
-Every engine calls ``run``; one call is the unit of work.
+One call of ``run`` is the unit of work.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def summarize(
     """
     table = named(prices)
     groups: dict[tuple[str, int], dict[str, list[Tally]]] = {}
-    # Sorted, so that with any engine the same random draws select the same recordings.
+    # Sorted, so that with any number of workers the same random draws select the same recordings.
     for result in sorted(results, key=lambda r: str(r["id"])):
         if result["rows"]:
             place = groups.setdefault((by(result), result["window"]), {})

@@ -1,6 +1,6 @@
 """Policies, engines, files and the command: the same figures whichever way they are run.
 
-Knows small conversations.  Peers, Ray and a browser: see world/test_replay.py.
+Knows small conversations.  Peers and a browser: see world/test_replay.py.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def test_a_policy_that_changes_what_it_is_given_is_found_out():
     assert made.messages == long_story()
 
 
-# --- engines ----------------------------------------------------------------------------------
+# --- processes --------------------------------------------------------------------------------
 
 
 RUN: dict[str, Any] = {"policies": ["none", "trimtab", "drop-oldest-safe"], "windows": [WINDOW]}
@@ -244,11 +244,6 @@ def test_a_sample_of_each_source_holds_all_of_the_small_ones():
     drawn = job_runner.sample_each([*many, *few], 5, 1)
     assert [r.source for r in drawn] == ["big"] * 5 + ["small"] * 2
     assert drawn == job_runner.sample_each([*many, *few], 5, 1)
-
-
-def test_an_engine_that_is_not_there_is_named():
-    with pytest.raises(InvalidSetting, match="local and ray"):
-        job_runner.replay(SAMPLE, engine="abacus", **RUN)
 
 
 # --- the command ------------------------------------------------------------------------------
