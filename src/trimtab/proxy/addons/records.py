@@ -39,7 +39,7 @@ from trimtab.telemetry import fault
 
 SECONDS = 5.0
 """Seconds between two writes of what conversations were billed and what the dashboard shows."""
-_RECORDS, _WHEN = "records", "when"
+_RECORDS = "records"
 
 
 class Records(Addon):
@@ -54,8 +54,7 @@ class Records(Addon):
     # --- the two hooks ---------------------------------------------------------------------------
 
     def request(self, exchange: Exchange) -> None:
-        """Note when it came; keep a copy of its answer, if the dashboard shows texts."""
-        exchange.metadata[_WHEN] = self.clock()
+        """Keep a copy of its answer, if the dashboard shows texts."""
         if exchange.settings.keeps_texts and exchange.is_fitted:
             exchange.reply.kept = bytearray()
 
@@ -85,12 +84,15 @@ class Records(Addon):
         """The session of an exchange that has ended; None if it was not fitted."""
         return self.activity.sessions.get(self.of(exchange)[-1].session)
 
+    def _began(self, exchange: Exchange) -> float:
+        return self.clock() - (time.perf_counter() - exchange.began)
+
     def _session(self, exchange: Exchange) -> SessionRecord:
         request = exchange.request
         session = self.activity.session(
             exchange.conversation, tenant=exchange.tenant, upstream=request.upstream.name,
             format=request.route.format, client=request.client, hint=request.hint,
-            now=exchange.metadata[_WHEN],
+            now=self._began(exchange),
         )  # fmt: skip
         if exchange.settings.keeps_texts and not session.prompt:
             session.prompt, session.project = first_prompt(exchange.tree), folder(exchange.tree)
@@ -125,7 +127,7 @@ class Records(Addon):
         """One call, or None: the whole request.  Only the last one ends as the request does."""
         request, reply, error = exchange.request, exchange.reply, exchange.error
         record = RequestRecord(
-            0, exchange.metadata[_WHEN], status=200, request=exchange.number,
+            0, self._began(exchange), status=200, request=exchange.number,
             upstream=request.upstream.name, path=request.path[:200],
             operation=request.route.operation, client=request.client,
         )  # fmt: skip

@@ -12,7 +12,6 @@ from trimtab.journal.excerpts import answer
 from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.request.fitted import Fitted
-from trimtab.session import Session
 
 
 class SessionArchive:
@@ -49,8 +48,18 @@ class SessionArchive:
         list of it."""
         if self._session is None:
             return ""
-        archive = _Archive(self._session, self._record)
-        return answer(archive, {"search": words} if words else {}).text
+        return answer(self, {"search": words} if words else {}).text
+
+    @property
+    def archive(self) -> list[Archived]:
+        """What was taken out, newest first."""
+        return [Archived(edit.handle) for edit in reversed(self._record.edits.values())]
+
+    def recall(self, handle: str) -> str:
+        """The exact original.  Raises UnknownHandle."""
+        if self._session is None:
+            raise UnknownHandle(handle)
+        return self._session.recall(handle)
 
     def preview(self, body: bytes) -> Fitted | None:
         """What a cut made now would leave of a request; None if it cannot be said."""
@@ -72,11 +81,3 @@ class SessionArchive:
         edit.pinned = name != "unpin"
         if name == "undo":
             edit.undone = self._record.count + 1
-
-
-class _Archive:
-    """What was taken out of one session, as a look-up reads it."""
-
-    def __init__(self, session: Session, record: SessionRecord) -> None:
-        self.recall = session.recall
-        self.archive = [Archived(edit.handle) for edit in reversed(record.edits.values())]

@@ -1,1 +1,1 @@
-"""What the proxy keeps of the requests that it served: log, metrics, sessions and spend."""
+"""What the proxy keeps of sessions and requests; ``addons/records.py`` writes it."""
