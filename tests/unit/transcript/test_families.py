@@ -326,11 +326,14 @@ def real_tokens(tokenizer: Any, messages: list[Any]) -> int:
     return sum(len(tokenizer.encode_ordinary(text)) + 4 for text in texts)
 
 
-@pytest.mark.parametrize("row", [csv_row, json_row, log_row])
 @pytest.mark.parametrize(
-    ("model", "judge"),
-    [("gemini-3-pro", "gemma3"), ("qwen3-coder", "qwen3"), ("mistral-large-latest", "mistral_v3")],
-)
+    ("model", "judge", "row"),
+    [
+        ("gemini-3-pro", "gemma3", csv_row), ("gemini-3-pro", "gemma3", json_row),
+        ("qwen3-coder", "qwen3", json_row), ("qwen3-coder", "qwen3", log_row),
+        ("mistral-large-latest", "mistral_v3", log_row),
+    ],
+)  # fmt: skip
 def test_an_agent_over_numbers_stays_inside_by_the_real_tokenizer(
     model: str, judge: str, row: Callable[[random.Random], str]
 ) -> None:
