@@ -87,7 +87,8 @@ def _settings(args: Namespace) -> ProxySettings:
 
 def run_proxy(args: Namespace) -> int:
     """Serve until stopped."""
-    from trimtab.proxy import Proxy, Server, log_lines
+    from trimtab.proxy import Proxy, Server
+    from trimtab.proxy.config import log_lines
 
     settings = _settings(args)
     log_lines.set_up(args.log_format)
@@ -148,8 +149,8 @@ def run_agent(args: Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")
-    from trimtab.proxy import log_lines
     from trimtab.proxy.agents import launch
+    from trimtab.proxy.config import log_lines
 
     settings = _settings(args)
     for warning in settings.warnings:

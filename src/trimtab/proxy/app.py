@@ -13,12 +13,14 @@ from itertools import count
 
 from trimtab.errors import MissingExtra
 from trimtab.proxy.addons import Addons
-from trimtab.proxy.answering import Answering
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.callers.admission import Admitted, admitted
 from trimtab.proxy.callers.tenants import HOLDER, NOBODY, Tenants
 from trimtab.proxy.config.settings import ProxySettings
-from trimtab.proxy.exchange import HUNG_UP, Exchange
+from trimtab.proxy.exchange.answering import Answering
+from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
+from trimtab.proxy.exchange.provider_call import FAULT
+from trimtab.proxy.exchange.untouched import passed_on
 from trimtab.proxy.http.asgi import (
     Body,
     ClientGone,
@@ -34,8 +36,6 @@ from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.provider_call import FAULT
-from trimtab.proxy.untouched import passed_on
 from trimtab.telemetry import fault
 
 

@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
-from trimtab.proxy import log_lines
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.callers.access import PREFIX, Access
+from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.http.client_connection import IDLE_SECONDS, Connections
 

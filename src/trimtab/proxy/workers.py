@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from trimtab.errors import InvalidSetting, TrimtabError
-from trimtab.proxy import log_lines
 from trimtab.proxy.addons.metrics import FOLDER, worker_ended
+from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.settings import ProxySettings
 
 _READ_SETTINGS = getattr(signal, "SIGHUP", signal.SIGTERM)

@@ -14,7 +14,7 @@ from proxies import ask, proxied, settled
 from trimtab.proxy import Upstream
 from trimtab.proxy.addons import Addons
 from trimtab.proxy.addons.base import Addon
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.exchange.exchange import Exchange
 from trimtab_lab.testing import StrictProvider
 
 PATH = "/v1/messages"

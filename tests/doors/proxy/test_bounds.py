@@ -15,8 +15,9 @@ from proxies import ask, proxied, settled
 
 from trimtab.errors import InvalidSetting
 from trimtab.formats.incremental_json import IncrementalParser
-from trimtab.proxy import Proxy, ProxySettings, Server, exchange, load
+from trimtab.proxy import Proxy, ProxySettings, Server, load
 from trimtab.proxy.callers.tenants import Tenants
+from trimtab.proxy.exchange import exchange
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch
 from trimtab_lab.testing import StrictProvider
 

@@ -195,7 +195,7 @@ def test_a_letter_in_a_header_is_not_lost(sent, got):
 
 def test_a_stream_that_only_says_that_it_goes_on_is_not_held_for_ever(monkeypatch):
     """Gateways send comments while a provider thinks, for clients that give up a silent one."""
-    monkeypatch.setattr("trimtab.proxy.held_answer.HOLD_SECONDS", 0.0)
+    monkeypatch.setattr("trimtab.proxy.exchange.held_answer.HOLD_SECONDS", 0.0)
     heard = threading.Event()
 
     def answer(talk, _):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.config.settings import ProxySettings
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.http.asgi import HttpResponse, Receive, Scope
 from trimtab.proxy.http.http_client import HttpClient
 

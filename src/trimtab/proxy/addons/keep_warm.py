@@ -25,19 +25,19 @@ from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
-from trimtab.proxy import log_lines
 from trimtab.proxy.addons.base import Addon, Core, in_background
 from trimtab.proxy.addons.metrics import Metrics
 from trimtab.proxy.addons.records import SECONDS as WRITE_SECONDS
 from trimtab.proxy.addons.records import Records
 from trimtab.proxy.callers.tenants import NOBODY
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.config import log_lines
+from trimtab.proxy.exchange.exchange import Exchange
+from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.provider_call import ProviderCall
 from trimtab.proxy.records.request_record import agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.telemetry import fault

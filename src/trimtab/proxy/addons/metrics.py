@@ -18,8 +18,8 @@ from typing import Any, Literal
 from trimtab.errors import MissingExtra
 from trimtab.proxy.addons.base import Addon, Core, in_background
 from trimtab.proxy.addons.records import SECONDS, Records
-from trimtab.proxy.exchange import HUNG_UP, Exchange
-from trimtab.proxy.provider_call import FAULT
+from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
+from trimtab.proxy.exchange.provider_call import FAULT
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from trimtab.proxy import log_lines
 from trimtab.proxy.addons.base import Addon, Core
 from trimtab.proxy.callers.tenants import NOBODY
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.config import log_lines
+from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.rounds import ExchangeMemory, RecallRounds, rewritable
 
 

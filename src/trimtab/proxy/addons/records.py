@@ -11,11 +11,11 @@ from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.pricing.conversation_usage import PREFIX
-from trimtab.proxy import log_lines
 from trimtab.proxy.addons.base import Addon, Core, in_background
-from trimtab.proxy.exchange import HUNG_UP, Exchange
+from trimtab.proxy.config import log_lines
+from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
+from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.provider_call import ProviderCall
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import beginning, note_break
 from trimtab.proxy.records.recent_requests import RecentRequests

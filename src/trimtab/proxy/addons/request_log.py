@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from trimtab.proxy import log_lines
 from trimtab.proxy.addons.base import Addon
 from trimtab.proxy.addons.records import Records
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.config import log_lines
+from trimtab.proxy.exchange.exchange import Exchange
 
 
 class RequestLog(Addon):

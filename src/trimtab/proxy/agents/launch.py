@@ -18,9 +18,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from trimtab.amounts import many
-from trimtab.proxy import log_lines
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
+from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.settings import Address, ProxySettings
 from trimtab.proxy.server import Server
 from trimtab.setting_kinds import nearest

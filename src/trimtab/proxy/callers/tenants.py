@@ -13,7 +13,7 @@ from trimtab.forking import Lock
 from trimtab.formats.body import RequestBody
 from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.pricing.conversation_usage import TENANT as USAGE
-from trimtab.proxy import log_lines
+from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget

@@ -1,1 +1,1 @@
-"""How the proxy is set up: its settings, and the providers that it forwards to."""
+"""How the proxy is set up: its settings, the providers that it forwards to, and its log."""

@@ -14,11 +14,11 @@ from typing import Any
 from trimtab.proxy.callers.conversation import conversation_of
 from trimtab.proxy.callers.tenants import NOBODY, Tenants, TenantSession
 from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.asgi import Body, HttpResponse
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.http_client import HttpClient
-from trimtab.proxy.provider_call import ProviderCall
 from trimtab.retry.own_header import is_off
 from trimtab.rounds import RecallRounds
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from trimtab.formats.body import RequestBody
 from trimtab.formats.engine.answers import SaidError
-from trimtab.proxy.exchange import Exchange
-from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
+from trimtab.proxy.exchange.exchange import Exchange
+from trimtab.proxy.exchange.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
+from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.answer_usage import UsageReader, frames_for
 from trimtab.proxy.http.asgi import HttpResponse
 from trimtab.proxy.http.budgets import TooMuch
@@ -23,7 +24,6 @@ from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards
 from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.provider_call import ProviderCall
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds

@@ -17,7 +17,7 @@ from trimtab.formats.body import RequestBody
 from trimtab.formats.registry import FormatName
 from trimtab.interruption import Interrupted, stopped_by
 from trimtab.proxy.callers.tenants import TenantSession
-from trimtab.proxy.held_answer import HeldAnswer
+from trimtab.proxy.exchange.held_answer import HeldAnswer
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.proxy.http.asgi import Header
 from trimtab.proxy.http.budgets import RequestBudget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.exchange import Exchange
+from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.http.asgi import Body, Declined
 from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.headers import downwards, upwards
