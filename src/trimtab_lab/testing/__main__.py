@@ -1,4 +1,4 @@
-"""``python -m trimtab_lab.testing``: the strict provider on a port, until it is stopped."""
+"""``python -m trimtab.testing``: the strict provider on a port, until it is stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer=options.answer, max_requests=options.max_requests,
         ).start(options.port, options.host)  # fmt: skip
     except (TrimtabError, OSError, ValueError) as error:
-        print(f"trimtab_lab.testing: {error}", file=sys.stderr)
+        print(f"trimtab.testing: {error}", file=sys.stderr)
         return 2
     print(provider.url, flush=True)
     printed = 0
@@ -56,7 +56,7 @@ def _print_new(provider: StrictProvider, printed: int) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m trimtab_lab.testing",
+        prog="python -m trimtab.testing",
         description="A fake provider as strict as the real ones.  Prints its URL.",
     )
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
