@@ -321,3 +321,13 @@ def test_refusals_of_an_earlier_release_are_shown_with_their_turns():
     fill(session, [{"turns": turns, "edits": [], "refusals": refusals}])
     shown = [(row["turn"], row["kind"], row["action"]) for row in session.refusals]
     assert shown == [(1, "too_long", "recovered"), (2, "rate", "passed on")]
+
+
+def test_without_a_store_nothing_waits_to_be_written():
+    with StrictProvider(answers, window=WINDOW) as provider:
+        with proxied(provider.url, window=WINDOW, store="memory:") as server:
+            turn_by_turn(server.url, 2)
+            records = settled(server).proxy.addons.records
+            records._collect()
+            assert records.activity.totals["turns"] == 2
+            assert not records._history._waiting

@@ -157,14 +157,18 @@ class Records(Addon):
         await in_worker(self._read)
         async with in_background(self._write_often()):
             yield
-        self._history.collect(self.activity.sessions.values())
+        self._collect()
         await asyncio.to_thread(self.write)
 
     async def _write_often(self) -> None:
         while True:
             await asyncio.sleep(SECONDS)
-            self._history.collect(self.activity.sessions.values())
+            self._collect()
             await in_worker(self.write)
+
+    def _collect(self) -> None:
+        if self._core.tenants.history_store() is not None:
+            self._history.collect(self.activity.sessions.values())
 
     def _read(self) -> None:
         store = self._core.tenants.history_store()
