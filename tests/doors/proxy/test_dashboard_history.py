@@ -324,10 +324,12 @@ def test_refusals_of_an_earlier_release_are_shown_with_their_turns():
 
 
 def test_without_a_store_nothing_waits_to_be_written():
-    with StrictProvider(answers, window=WINDOW) as provider:
-        with proxied(provider.url, window=WINDOW, store="memory:") as server:
-            turn_by_turn(server.url, 2)
-            records = settled(server).proxy.addons.records
-            records._collect()
-            assert records.activity.totals["turns"] == 2
-            assert not records._history._waiting
+    with (
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW, store="memory:") as server,
+    ):
+        turn_by_turn(server.url, 2)
+        records = settled(server).proxy.addons.records
+        records._collect()
+        assert records.activity.totals["turns"] == 2
+        assert not records._history._waiting
