@@ -14,6 +14,7 @@ import zstandard
 from trimtab.errors import InvalidSetting
 from trimtab.formats.engine.aws_event_stream import event_frame
 from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
+from trimtab.pricing.prices import named
 from trimtab.proxy import ProxySettings, Upstream, standard
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.config.settings import read_address
@@ -22,7 +23,7 @@ from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import SavingsEstimator
+from trimtab.proxy.records.savings import saved_dollars
 
 ROUTES = [
     ("/v1/chat/completions", "", "openai-chat", None, None),
@@ -243,21 +244,17 @@ def test_a_host_that_only_looks_like_this_machine_is_refused(host):
 
 
 def test_what_is_saved_in_money_is_the_price_of_what_came_less_that_of_what_was_sent():
-    estimator = SavingsEstimator.of(
-        "claude-5m"
-    )  # read 0.1, write 1.25; this model: 4 US dollars a million
-    assert estimator is not None
+    prices = named("claude-5m")  # read 0.1, write 1.25; this model: 4 US dollars a million
     first = RequestRecord(0, 0, 100_000, 100_000)
     cut = RequestRecord(0, 10, 110_000, 60_000, rewritten=40_000)
     after = RequestRecord(0, 20, 120_000, 70_000)
     late = RequestRecord(0, 1_000, 120_000, 70_000)
 
     def saved(before, now, model="claude-opus-5-5"):
-        return round(estimator.saved(model, before, now), 6)
+        return round(saved_dollars(prices, model, before, now), 6)
 
     assert saved(None, first) == 0
     assert saved(first, cut) == round((22_500 - 52_000) * 4 / 1e6, 6), "a batch costs"
     assert saved(cut, after) == round((23_500 - 18_500) * 4 / 1e6, 6)
     assert saved(cut, late) == round(50_000 * 1.25 * 4 / 1e6, 6), "nothing was in the cache"
     assert saved(cut, after, "a model of nobody") == 0
-    assert SavingsEstimator.of(None) is None

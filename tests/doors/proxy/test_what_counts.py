@@ -9,9 +9,9 @@ from dataclasses import replace
 from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
+from trimtab.pricing.prices import named
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.retry.effects import Done
 from trimtab.session import Session
@@ -61,7 +61,7 @@ def test_without_a_count_of_the_provider_s_its_last_one_says_how_large_its_token
 
 def test_what_costs_more_is_called_so():
     activity = ActivityLog()
-    activity.savings, activity.dollars = SavingsEstimator.of("claude-5m"), -0.2001
+    activity.prices, activity.dollars = named("claude-5m"), -0.2001
     activity.totals["turns"] = 1
     assert activity.line().endswith("about 0.2001 US dollars more than without (claude-5m)")
 

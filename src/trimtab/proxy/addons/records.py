@@ -11,6 +11,7 @@ from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.pricing.conversation_usage import PREFIX
+from trimtab.pricing.prices import named
 from trimtab.proxy.addons.base import Addon, Core, in_background
 from trimtab.proxy.config import log_lines
 from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
@@ -25,7 +26,6 @@ from trimtab.proxy.records.request_record import (
     agent_of,
     meaning,
 )
-from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.session_history import (
     SessionHistory,
     fill,
@@ -60,7 +60,8 @@ class Records(Addon):
 
     def response(self, exchange: Exchange) -> None:
         """Record it: a turn of its session for each call of the model, if it was fitted."""
-        self.activity.savings = SavingsEstimator.of(exchange.settings.fit.prices)
+        prices = exchange.settings.fit.prices
+        self.activity.prices = named(prices) if prices else None
         for text in (text for call in exchange.calls for text in call.warnings):
             if self.activity.warn(text):
                 log_lines.say(text, level=logging.WARNING)

@@ -110,9 +110,9 @@ def _answers(
             ("How sure", f"{savings.low:.1%} to {savings.high:.1%}",
              f"at 95 % confidence: between {low} and {high}"),
         ]  # fmt: skip
-    if activity.money and activity.savings is not None:
+    if activity.money and activity.prices is not None:
         rows.append(("Estimated", dollars(activity.dollars),
-                     f"saved since the proxy was started, by {activity.savings.prices.name}: an "
+                     f"saved since the proxy was started, by {activity.prices.name}: an "
                      "estimate, no measurement"))  # fmt: skip
     if spend.look_ups.calls:
         about = f"{many(spend.look_ups.calls, 'call')} in which the model read what it looked up"

@@ -9,8 +9,9 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from trimtab.amounts import many
+from trimtab.pricing.prices import Prices
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import SavingsEstimator
+from trimtab.proxy.records.savings import saved_dollars
 from trimtab.proxy.records.session_record import SessionRecord
 
 SESSIONS = 300
@@ -38,7 +39,8 @@ class ActivityLog:
     def __init__(self) -> None:
         self.sessions: OrderedDict[str, SessionRecord] = OrderedDict()
         self.totals: Counter[str] = Counter()
-        self.savings: SavingsEstimator | None = None
+        self.prices: Prices | None = None
+        """The price table that savings are estimated by."""
         self.dollars = 0.0
         """US dollars saved, over models with a known price; 0 without a price table."""
         self.warm = WarmTotals()
@@ -81,8 +83,8 @@ class ActivityLog:
                 session.sums["edits"] += turn.new
                 self.totals["edits"] += turn.new
             return
-        if self.savings is not None:
-            self.dollars += self.savings.saved(session.model, session.paid, turn)
+        if self.prices is not None:
+            self.dollars += saved_dollars(self.prices, session.model, session.paid, turn)
         session.paid = turn
         counted = {
             "turns": 1, "arrived": turn.arrived, "sent": turn.sent, "saved": turn.saved,
@@ -110,9 +112,9 @@ class ActivityLog:
         parts.append(f"{many(t['survived'], 'refusal')} survived")
         if t["failed"]:
             parts.append(failed)
-        if self.savings is not None and self.dollars:
+        if self.prices is not None and self.dollars:
             how = "saved" if self.dollars > 0 else "more than without"
-            parts.append(f"about {self.money.lstrip('-')} {how} ({self.savings.prices.name})")
+            parts.append(f"about {self.money.lstrip('-')} {how} ({self.prices.name})")
         if self.warm.pings:
             parts.append(str(self.warm))
         return ", ".join(parts)
@@ -120,6 +122,6 @@ class ActivityLog:
     @property
     def money(self) -> str:
         """``1.25 US dollars``; "" where none was counted."""
-        if self.savings is None or not self.dollars:
+        if self.prices is None or not self.dollars:
             return ""
         return f"{self.dollars:,.{2 if abs(self.dollars) >= 1 else 4}f} US dollars"
