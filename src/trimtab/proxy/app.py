@@ -14,7 +14,7 @@ from itertools import count
 from trimtab.errors import MissingExtra
 from trimtab.proxy.addons import Addons
 from trimtab.proxy.callers.access import Access
-from trimtab.proxy.callers.admission import Admitted, admitted
+from trimtab.proxy.callers.admission import admitted
 from trimtab.proxy.callers.tenants import HOLDER, NOBODY, Tenants
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.exchange.answering import Answering
@@ -22,7 +22,6 @@ from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
 from trimtab.proxy.exchange.provider_call import FAULT
 from trimtab.proxy.exchange.untouched import passed_on
 from trimtab.proxy.http.asgi import (
-    Body,
     ClientGone,
     Declined,
     HttpResponse,
@@ -32,7 +31,7 @@ from trimtab.proxy.http.asgi import (
     while_there,
 )
 from trimtab.proxy.http.aws_signing import NoCredentials
-from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
+from trimtab.proxy.http.budgets import HeldBytes
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
@@ -132,17 +131,11 @@ class Proxy:
             # 426 at once: clients that prefer WebSocket fall back to HTTP.
             # Closed, since httptools reads nothing more on a connection that was to change.
             raise Declined(426, "no WebSocket here: send it as HTTP", closes=True)
-        given = await admitted(scope, headers, self.access, self.settings)
-        await self._carry(self._exchange(given, receive, reply))
-
-    def _exchange(self, given: Admitted, receive: Receive, reply: HttpResponse) -> Exchange:
-        settings = self.settings
-        budget = RequestBudget(self.held)
-        body = Body(receive, settings.most_bytes, settings.read_seconds, budget)
-        return Exchange(
-            next(self._numbers), given.request, body, budget, reply, settings, self.tenants,
-            self.client, holder=given.holder,
-        )  # fmt: skip
+        request = await admitted(scope, headers, self.access, self.settings)
+        await self._carry(Exchange(
+            next(self._numbers), request, receive, reply, self.settings, self.tenants, self.client,
+            self.held,
+        ))  # fmt: skip
 
     async def _carry(self, exchange: Exchange) -> None:
         """Serve one request, whatever goes wrong, and show it to the addons."""
@@ -197,7 +190,7 @@ async def _tenant_of(exchange: Exchange) -> str:
         return tenants.tenant(request.headers, request.query, request.upstream)
 
     tenant = find() if exchange.settings.one_tenant else await in_worker(find)
-    return HOLDER if tenant == NOBODY and exchange.holder else tenant
+    return HOLDER if tenant == NOBODY and exchange.request.has_token else tenant
 
 
 def _show(hook: Callable[[Exchange], None], exchange: Exchange) -> None:

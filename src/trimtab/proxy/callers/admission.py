@@ -4,7 +4,6 @@ its body is read."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from trimtab.proxy.callers.access import HEADER, Access
 from trimtab.proxy.config.settings import ProxySettings
@@ -17,16 +16,9 @@ from trimtab.proxy.http.routes import climbs, route
 _OR_IN_PATH = "or in the path, /token/TOKEN/…"
 
 
-class Admitted(NamedTuple):
-    """A request to forward; ``holder``: whether it came with a token of ours."""
-
-    request: ClientRequest
-    holder: bool
-
-
 async def admitted(
     scope: Scope, headers: Mapping[str, str], access: Access, settings: ProxySettings
-) -> Admitted:
+) -> ClientRequest:
     """The request of an ASGI scope.  Raises Declined; after a wrong token it waits first."""
     raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
     in_path, raw_path = access.in_path(raw_path)
@@ -54,8 +46,7 @@ async def admitted(
                             f"as {HEADER}, {_OR_IN_PATH}")  # fmt: skip
     method, query = scope["method"], scope.get("query_string", b"").decode("latin-1")
     query = access.query_without_token(query)
-    request = ClientRequest(
+    return ClientRequest(
         method, path, query, access.without_token(scope["headers"]), upstream,
-        route(method, path, query),
+        route(method, path, query), has_token=holder,
     )  # fmt: skip
-    return Admitted(request, holder)

@@ -15,8 +15,8 @@ from trimtab.proxy.callers.conversation import conversation_of
 from trimtab.proxy.callers.tenants import NOBODY, Tenants, TenantSession
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.exchange.provider_call import ProviderCall
-from trimtab.proxy.http.asgi import Body, HttpResponse
-from trimtab.proxy.http.budgets import RequestBudget
+from trimtab.proxy.http.asgi import Body, HttpResponse, Receive
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
 from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.http_client import HttpClient
 from trimtab.retry.own_header import is_off
@@ -26,16 +26,16 @@ HUNG_UP = "the client hung up"
 
 
 class Exchange:
-    """``holder``: whether the request came with a token of ours."""
+    """``number``: counted from 1 while the proxy runs."""
 
     def __init__(
-        self, number: int, request: ClientRequest, body: Body, budget: RequestBudget,
-        reply: HttpResponse, settings: ProxySettings, tenants: Tenants, client: HttpClient, *,
-        holder: bool,
+        self, number: int, request: ClientRequest, receive: Receive, reply: HttpResponse,
+        settings: ProxySettings, tenants: Tenants, client: HttpClient, held: HeldBytes,
     ) -> None:  # fmt: skip
-        self.number, self.request, self.body, self.reply = number, request, body, reply
+        self.number, self.request, self.reply = number, request, reply
         self.settings, self.tenants, self.client = settings, tenants, client
-        self.budget, self.holder = budget, holder
+        self.budget = RequestBudget(held)
+        self.body = Body(receive, settings.most_bytes, settings.read_seconds, self.budget)
         self.began = time.perf_counter()
         self.is_fitted = not (
             settings.pass_through or request.route.operation == "other" or is_off(request.headers)

@@ -15,7 +15,10 @@ from trimtab.proxy.http.routes import Route
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """Everything of a request but its body.  ``raw_headers``: without our own tokens."""
+    """Everything of a request but its body.
+
+    ``raw_headers``: without our own tokens; ``has_token``: whether it came with one.
+    """
 
     method: str
     path: str
@@ -23,6 +26,7 @@ class ClientRequest:
     raw_headers: Raw
     upstream: Upstream
     route: Route
+    has_token: bool = False
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
