@@ -6,9 +6,9 @@ To add one: a file here with a subclass, and a line in ``addons/__init__.py``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.callers.tenants import Tenants
@@ -16,6 +16,7 @@ from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.http.asgi import HttpResponse, Receive, Scope
 from trimtab.proxy.http.http_client import HttpClient
+from trimtab.telemetry import fault
 
 
 class Core(Protocol):
@@ -54,9 +55,18 @@ class Addon:
 
 
 @asynccontextmanager
-async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run the coroutine as long as the context lasts."""
-    task = asyncio.create_task(work)
+async def repeated(seconds: float, work: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+    """Do the work every so many seconds, as long as the context lasts."""
+
+    async def run() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except Exception as error:  # a fault of ours: the next time may go well
+                fault("addon", error)
+
+    task = asyncio.create_task(run())
     try:
         yield
     finally:

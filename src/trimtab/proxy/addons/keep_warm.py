@@ -8,7 +8,6 @@ a prefix are asked: Anthropic, and OpenAI's Responses from GPT-5.6 on.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections import OrderedDict
@@ -25,7 +24,7 @@ from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
-from trimtab.proxy.addons.base import Addon, Core, in_background
+from trimtab.proxy.addons.base import Addon, Core, repeated
 from trimtab.proxy.addons.metrics import Metrics
 from trimtab.proxy.addons.records import SECONDS as WRITE_SECONDS
 from trimtab.proxy.addons.records import Records
@@ -186,22 +185,12 @@ class KeepWarm(Addon):
         """Check every second, and store what is learned, as long as the proxy runs."""
         if self._core.settings.keep_warm != "off":
             await in_worker(self.load)
-        async with in_background(self._check_often()), in_background(self._write_often()):
+        async with repeated(SECONDS, self.tick), repeated(WRITE_SECONDS, self._store):
             yield
-        await asyncio.to_thread(self.write)
+        await self._store()
 
-    async def _check_often(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            try:
-                await self.tick()
-            except Exception as error:  # a fault of ours: conversations go on without pings
-                fault("keep warm", error)
-
-    async def _write_often(self) -> None:
-        while True:
-            await asyncio.sleep(WRITE_SECONDS)
-            await in_worker(self.write)
+    async def _store(self) -> None:
+        await in_worker(self.write)
 
     async def tick(self) -> None:
         """Send the pings that are due now."""

@@ -8,7 +8,6 @@ Labels are names of ours and statuses; never what a client sent.  Needs the extr
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from trimtab.errors import MissingExtra
-from trimtab.proxy.addons.base import Addon, Core, in_background
+from trimtab.proxy.addons.base import Addon, Core, repeated
 from trimtab.proxy.addons.records import SECONDS, Records
 from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
 from trimtab.proxy.exchange.provider_call import FAULT
@@ -161,13 +160,11 @@ class Metrics(Addon):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep what workers show of each other up to date."""
-        async with in_background(self._observe_often()):
+        async with repeated(SECONDS, self._observe):
             yield
 
-    async def _observe_often(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            self._observe_holdings()
+    async def _observe(self) -> None:
+        self._observe_holdings()
 
     def text(self) -> str:
         """All metrics in the text format that Prometheus scrapes."""

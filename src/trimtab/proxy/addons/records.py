@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +11,7 @@ from typing import Any
 from trimtab.errors import StoreError
 from trimtab.pricing.conversation_usage import PREFIX
 from trimtab.pricing.prices import named
-from trimtab.proxy.addons.base import Addon, Core, in_background
+from trimtab.proxy.addons.base import Addon, Core, repeated
 from trimtab.proxy.config import log_lines
 from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
 from trimtab.proxy.exchange.provider_call import ProviderCall
@@ -156,16 +155,13 @@ class Records(Addon):
         """Read the sessions of earlier runs; store what is new every few seconds, and at the
         end."""
         await in_worker(self._read)
-        async with in_background(self._write_often()):
+        async with repeated(SECONDS, self._store):
             yield
-        self._collect()
-        await asyncio.to_thread(self.write)
+        await self._store()
 
-    async def _write_often(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            self._collect()
-            await in_worker(self.write)
+    async def _store(self) -> None:
+        self._collect()
+        await in_worker(self.write)
 
     def _collect(self) -> None:
         if self._core.tenants.history_store() is not None:

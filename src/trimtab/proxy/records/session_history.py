@@ -58,15 +58,15 @@ class SessionHistory:
         """Write what was collected; a failed write is tried again later.  Runs in a worker
         thread."""
         while self._waiting:
-            id, head, rows = self._waiting[0]
+            id, head, rows = waiting = self._waiting.pop(0)
             self._count += 1
             entry = (f"{self._process}-{self._count}", json.dumps(rows).encode())
             facts = {stats_of(id) + _HEAD: head}
             try:
                 store.write(store.batch(id, [entry], updated_facts=facts))
             except StoreError:
+                self._waiting.insert(0, waiting)
                 return
-            del self._waiting[:1]
 
 
 def read_sessions(store: TenantStore) -> list[SessionRecord]:
