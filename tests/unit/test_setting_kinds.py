@@ -115,8 +115,8 @@ def test_where_every_plan_fails_the_smallest_form_is_sent_and_fits(
 def test_what_leaves_above_the_window_says_in_log_and_report_that_it_will_be_refused(
     failing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name in ("make_room", "smallest_or_cannot_fit"):
-        monkeypatch.setattr(planned, name, _failing)
+    monkeypatch.setattr(planned, "make_room", _failing)
+    monkeypatch.setattr(pipeline, "smallest_or_cannot_fit", _failing)
     if failing == "repair":
         monkeypatch.setattr(pipeline, "only_repaired", _failing)
     with caplog.at_level(logging.WARNING, logger="trimtab"):

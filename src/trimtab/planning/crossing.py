@@ -1,6 +1,16 @@
 """Folds old turns together with the user's words in them, into one message of the user, one call
 with a result of ours (if any call can stay), and one message of the model.
 
+    user:  Fix it, and never push.    user:  [8 earlier messages, of which these words are left]
+    model: call Read a.py                    Fix it, and never push.
+    tool:  37 lines                          Now the tests.
+    model: It is the sign.            model: call Read a.py
+    user:  Now the tests.             tool:  [4 earlier steps, of which this record is left, …]
+    model: call Bash pytest                  1 Read a.py → 37 lines
+    tool:  exit 1, 94 lines                  3 Bash pytest → exit 1, 94 lines
+    model: One fails.                 model: [earlier words, in part] One fails.
+    user:  Go on.                     user:  Go on.
+
 This is the last resort, if nothing else frees enough.  What the user wrote stays verbatim as far
 as it fits, newest first; what was pasted is shortened.  The newest turns stay whole.
 """

@@ -1,6 +1,20 @@
 """Turns edits into operations on the request: what each edit sets, deletes and inserts, and where.
 
-``paths`` applies the operations.
+    before              replace             drop                   fold
+    user:  Go.          user:  Go.          user:  Go.             user:  Go.
+    model: call Read    model: call Read           [2 earlier      model: call Read
+    tool:  37 lines     tool:  [33 lines           steps left      tool:  [2 earlier steps, of
+                               left out …]         out to fit …]          which this record …]
+    model: call Edit    model: call Edit
+    tool:  ok           tool:  ok
+    model: Done.        model: Done.        model: Done.           model: Done.
+
+The note of a drop goes into the user's message before it, so that two of the user never meet; where
+there is none, it takes the place of the run.  A fold keeps one call of the run and its result,
+because what tools said may stand in a tool result only.
+
+All operations are in coordinates of the request before any edit, and ``paths`` applies them at
+once: no edit has to know what another one moved.
 """
 
 from __future__ import annotations

@@ -181,9 +181,9 @@ def bounds_for_lost_cache(bounds: Bounds) -> Bounds:
 
 
 def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, saved: int) -> bool:
-    """Whether a batch that is not forced saves more than the next turn will add, or a share of
+    """Whether a batch that is not forced saves more than the next call will take, or a share of
     ``capacity``.  A smaller one would lose the cache at every turn."""
-    least = min(growth(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
+    least = min(tokens_of_calls(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
     return saved > max(least, LEAST_SAVED)
 
 
@@ -221,26 +221,24 @@ def edit_batch(
 # --- the tokens that calls still to come will take ---
 
 MARGIN = 1.1
-"""Factor on the average size of a call, because results vary in size."""
+"""Factor on the average size of a tool call, because results vary in size."""
 
 
-def growth(transcript: Transcript, usage: TokenSizes, calls_left: int) -> int | None:
-    """The tokens that ``calls_left`` more calls will add, if they are as large as past calls.
-
-    None if there were no calls yet.
-    """
+def tokens_of_calls(transcript: Transcript, usage: TokenSizes, number: int) -> int | None:
+    """The tokens that so many more tool calls will take, if they are as large as those so far; None
+    if there were none.  (What the history grows by *now* is ``Eligibility.growth``.)"""
     sums = usage.runs(transcript)
     calls, cost = sums.calls[-1], sums.closed[-1]
     if not calls:
-        return None if calls_left else 0
-    return int(MARGIN * calls_left * cost / calls)
+        return None if number else 0
+    return int(MARGIN * number * cost / calls)
 
 
 def with_calls_left(
     bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
 ) -> Bounds:
-    """Bounds that cut no earlier and no deeper than ``calls_left`` more calls need."""
-    added = growth(transcript, usage, calls_left)
+    """Bounds that cut no earlier and no deeper than ``calls_left`` more tool calls need."""
+    added = tokens_of_calls(transcript, usage, calls_left)
     if added is None:
         return bounds
     if usage.measure(transcript) + added <= bounds.capacity:

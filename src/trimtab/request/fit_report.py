@@ -12,7 +12,7 @@ from trimtab.request.applied import taken_handle
 from trimtab.request.measured import MeasuredRequest, calls_since_cut
 from trimtab.request.minimum import minimum
 from trimtab.request.pipeline import AS_RECEIVED, FitResult
-from trimtab.request.reduced import is_dead_weight_due, pays_above, reduce
+from trimtab.request.planned import is_dead_weight_due, pays_above, reduce
 from trimtab.settings import NO_WINDOW
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 

@@ -18,7 +18,7 @@ from trimtab.planning.user_cuts import SHORTEST, cut_user
 from trimtab.reducers.base import json_bytes
 from trimtab.request.applied import body_with
 from trimtab.request.measured import MeasuredRequest
-from trimtab.request.reduced import planner_for, reduce
+from trimtab.request.planned import planner_for, reduce
 
 
 def smallest(measured: MeasuredRequest, inputs: PlanInputs) -> Planner:

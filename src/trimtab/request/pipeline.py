@@ -7,7 +7,7 @@ Each stage is a function that takes what the last one made, and makes a value of
     read        a request             ReceivedRequest   received.py
     repair      ReceivedRequest       RepairedRequest   received.py
     measure     RepairedRequest       MeasuredRequest   measured.py
-    reduce      MeasuredRequest       PlanInputs        reduced.py
+    reduce      MeasuredRequest       PlanInputs        planned.py
     plan        PlanInputs            Plan              planned.py
     apply       Plan                  Draft             applied.py
     check       Draft                 FitResult         here
@@ -31,21 +31,27 @@ from trimtab.formats.rules import Violation
 from trimtab.journal.cleared_results import cleared_key
 from trimtab.journal.journal import Journal, resting_edits, tip_edits
 from trimtab.jsontext import paths
-from trimtab.planning.eligibility import PlanInputs
+from trimtab.planning.eligibility import Bounds, PlanInputs
 from trimtab.planning.operations import Applied
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
 from trimtab.request.applied import Draft, apply, originals_of
 from trimtab.request.measured import MeasuredRequest, lower_bound, measure
 from trimtab.request.minimum import cannot_fit, smallest_or_cannot_fit
-from trimtab.request.planned import Plan, Way, plan, plan_nothing, plan_smallest
-from trimtab.request.received import TurnInputs, checked, read, repair, repair_key
-from trimtab.request.reduced import (
+from trimtab.request.planned import (
+    Plan,
+    Way,
+    answers_for,
+    choose,
     is_dead_weight_due,
+    is_over_a_limit,
     pays_above,
+    plan_nothing,
+    plan_of,
     reduce,
     redundancy_of,
 )
+from trimtab.request.received import TurnInputs, checked, read, repair, repair_key
 from trimtab.summarizers.articles import Answers
 from trimtab.transcript.model import Edit
 from trimtab.transcript.model_notes import model_notes
@@ -250,18 +256,18 @@ def _planned(measured: MeasuredRequest, way: Way) -> FitResult:
     if lower_bound(measured) > wanted.capacity:
         smallest_or_cannot_fit(measured, inputs)  # raises: no plan can get below this
     for _ in range(ATTEMPTS):
-        made = plan(measured, inputs, bounds, way)
-        result = _checked(measured, made)
+        plan = _plan(measured, inputs, bounds, way)
+        result = _checked(measured, plan)
         over = max(result.tokens_after - wanted.capacity, 0)
         excess = 0
-        if wanted.body_bytes is not None and made.counts_bytes:
+        if wanted.body_bytes is not None and plan.counts_bytes:
             excess = max(result.sent.body_bytes - wanted.body_bytes, 0)
         if not over and not excess:
-            return replace(result, cost=_cost(made, result))
+            return replace(result, cost=_cost(plan, result))
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
-    if made.is_smallest and made.planner is not None:
-        raise cannot_fit(measured, made.planner, "window" if over else "request_bytes")
+    if plan.is_smallest and plan.planner is not None:
+        raise cannot_fit(measured, plan.planner, "window" if over else "request_bytes")
     raise TrimtabError(f"the plan came out {over or excess:,} larger than was counted")
 
 
@@ -284,9 +290,24 @@ def _with_journal_edits_alone(
     return result
 
 
+def _plan(measured: MeasuredRequest, inputs: PlanInputs, bounds: Bounds, way: Way) -> Plan:
+    """The edits that a way chooses; those of the smallest form if they don't meet all limits.
+
+    Raises CannotFit.
+    """
+    planner, before = choose(measured, inputs, bounds, way)
+    is_smallest = is_over_a_limit(planner)
+    if is_smallest:
+        planner = smallest_or_cannot_fit(measured, inputs)
+    summarizer = measured.settings.summarizer
+    answers = None if summarizer is None else answers_for(planner, summarizer, before)
+    return plan_of(planner, way.name, before, is_smallest=is_smallest, answers=answers)
+
+
 def _smallest(measured: MeasuredRequest) -> FitResult:
-    """Everything reduced as far as possible."""
-    return _checked(measured, plan_smallest(measured, reduce(measured)))
+    """Everything reduced as far as possible, without the code that chooses."""
+    planner = smallest_or_cannot_fit(measured, reduce(measured))
+    return _checked(measured, plan_of(planner, "the smallest"))
 
 
 def only_repaired(measured: MeasuredRequest, step: str = "") -> FitResult:
@@ -294,15 +315,15 @@ def only_repaired(measured: MeasuredRequest, step: str = "") -> FitResult:
     return _checked(measured, plan_nothing(measured, step))
 
 
-def _checked(measured: MeasuredRequest, made: Plan) -> FitResult:
+def _checked(measured: MeasuredRequest, plan: Plan) -> FitResult:
     """Apply a plan and check the result."""
-    return check(measured, made, apply(measured, made.edits))
+    return check(measured, plan, apply(measured, plan.edits))
 
 
-def check(measured: MeasuredRequest, made: Plan, draft: Draft) -> FitResult:
+def check(measured: MeasuredRequest, plan: Plan, draft: Draft) -> FitResult:
     """The draft as a result.  Raises TrimtabError if an edit broke a rule of the provider."""
     failures: Sequence[str] = ()
-    if made.edits:
+    if plan.edits:
         violations, failures = broken_rules(measured, draft.transcript)
         if violations:
             where = paths.escape(violations[0].path)
@@ -310,8 +331,8 @@ def check(measured: MeasuredRequest, made: Plan, draft: Draft) -> FitResult:
     sizes, after = measured.sizes, draft.transcript
     return FitResult(
         measured, draft.body, measured.tokens_before, sizes.measure(after), draft.applied,
-        made.new, originals_of(measured, draft, made.new), made.target, made.step, made.answers,
-        signed=sizes.signed(after), warnings=(*measured.warnings, *made.warnings, *failures),
+        plan.new, originals_of(measured, draft, plan.new), plan.target, plan.step, plan.answers,
+        signed=sizes.signed(after), warnings=(*measured.warnings, *plan.warnings, *failures),
     )  # fmt: skip
 
 
@@ -332,13 +353,13 @@ def as_received(measured: MeasuredRequest) -> FitResult:
     )
 
 
-def _cost(made: Plan, result: FitResult) -> BatchCost | None:
+def _cost(plan: Plan, result: FitResult) -> BatchCost | None:
     """The effect of the new edits on the bill; None if no price table is named."""
     settings, transcript = result.measured.settings, result.measured.transcript
-    if settings.prices is None or not made.new or made.planner is None:
+    if settings.prices is None or not plan.new or plan.planner is None:
         return None
-    cold, before, after = result.measured.limits.cold, made.tokens_before, result.tokens_after
-    batch = economics.edit_batch(made.planner, made.new, before, after, cold)
+    cold, before, after = result.measured.limits.cold, plan.tokens_before, result.tokens_after
+    batch = economics.edit_batch(plan.planner, plan.new, before, after, cold)
     name = settings.model or transcript.facts.model
     model = models.find(name) if name else None
     dollars = model.input_price if model else None

@@ -23,7 +23,7 @@ from trimtab.reducers.base import (
 )
 from trimtab.reducers.redundant import replace_long_strings
 from trimtab.request.measured import MeasuredRequest
-from trimtab.request.reduced import planner_for, reduce
+from trimtab.request.planned import planner_for, reduce
 from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.transcript.model import Block, Edit, Place
 

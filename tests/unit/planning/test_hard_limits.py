@@ -22,8 +22,8 @@ from trimtab.journal.journal import Journal
 from trimtab.planning.make_room import make_room
 from trimtab.request.applied import apply
 from trimtab.request.pipeline import prepare
+from trimtab.request.planned import planner_for, reduce
 from trimtab.request.received import TurnInputs
-from trimtab.request.reduced import planner_for, reduce
 
 WIDE = 10**9
 LISTS = ("anthropic", "bedrock", "openai-chat", "openai-responses")

@@ -15,8 +15,8 @@ from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import targets
 from trimtab.reducers import Offer
 from trimtab.request.pipeline import prepare
+from trimtab.request.planned import planner_for, reduce
 from trimtab.request.received import TurnInputs
-from trimtab.request.reduced import planner_for, reduce
 from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import GroupTable, Transcript
 
