@@ -123,9 +123,9 @@ def _write_back(planner: Planner, run: Run) -> None:
 def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
     """The fewest of the oldest turns that free enough; none if even all don't (with ``whatever``:
     all of them)."""
-    transcript, usage, state = planner.transcript, planner.usage, planner.state
+    transcript, sizes, state = planner.transcript, planner.sizes, planner.state
     costs = [
-        usage.overhead(message) + sum(map(state.cost, transcript.places_in(number)))
+        sizes.overhead(message) + sum(map(state.cost, transcript.places_in(number)))
         for number, message in enumerate(transcript.messages)
     ]
     before = list(accumulate(costs, initial=0))
@@ -167,7 +167,7 @@ def _written_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
                     continue
                 new = [row for row in _written(place.block.text) if row not in said]
                 said.update(new)
-                tokens += sum(planner.usage.counter(row) + 1 for row in new)
+                tokens += sum(planner.sizes.counter(row) + 1 for row in new)
     return tokens
 
 
@@ -228,7 +228,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
         asked += own
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
-    need = sum(planner.usage.counter(_forced(source)) for source in asked)
+    need = sum(planner.sizes.counter(_forced(source)) for source in asked)
     # What was pasted gives way before what was written, in the newest text too.
     cut_pastes(planner, goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
@@ -279,7 +279,7 @@ def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:
 
 def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
     lines, wanted = asked_lines(text)
-    rate = planner.usage.counter(text) / max(len(text), 1)
+    rate = planner.sizes.counter(text) / max(len(text), 1)
     new = {index for index in wanted if lines[index] not in said}
     said.update(lines[index] for index in new)
     return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
@@ -294,7 +294,7 @@ def _keep_written(planner: Planner, sources: Sequence[CandidateLines], room: int
     for source in reversed(sources):
         gone = set[int]()
         for index in sorted(source.forced, reverse=True):
-            room -= 0 if full else planner.usage.counter(source.lines[index]) + 1
+            room -= 0 if full else planner.sizes.counter(source.lines[index]) + 1
             full = full or room < 0
             if full:
                 gone.add(index)

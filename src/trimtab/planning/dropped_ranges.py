@@ -161,7 +161,7 @@ class IntervalSet:
 
 
 def run_tokens(
-    transcript: Transcript, usage: TokenSizes, run: Run, cost: Callable[[Place], int]
+    transcript: Transcript, sizes: TokenSizes, run: Run, cost: Callable[[Place], int]
 ) -> int:
     """Tokens of a run that crosses the user's words; ``cost`` gives the tokens of a block."""
     end, tokens = transcript.groups[run.last], 0
@@ -171,13 +171,13 @@ def run_tokens(
         some = end.partial and number == end.last
         own = transcript.places_in(number)
         tokens += sum(cost(place) for place in own if not some or is_of_result(place.block))
-        tokens += usage.pairs(message.results) if some else usage.overhead(message)
+        tokens += sizes.pairs(message.results) if some else sizes.overhead(message)
     return tokens
 
 
-def fold_tokens(transcript: Transcript, usage: TokenSizes, made: DroppedRange) -> int:
+def fold_tokens(transcript: Transcript, sizes: TokenSizes, made: DroppedRange) -> int:
     """Tokens of the fold in place of a run."""
-    fold, count = made.fold, usage.counter
+    fold, count = made.fold, sizes.counter
     assert fold is not None
     frame, tokens = count.scaled(MESSAGE_TOKENS), 0
     if made.opening is not None:
@@ -185,49 +185,49 @@ def fold_tokens(transcript: Transcript, usage: TokenSizes, made: DroppedRange) -
     closing = closing_of(transcript, made.run, fold.anchor is not None)
     if fold.anchor is not None:
         words = made.said if closing is None else ""
-        tokens += _call_tokens(transcript, usage, fold.anchor, fold.arguments, words)
+        tokens += _call_tokens(transcript, sizes, fold.anchor, fold.arguments, words)
         answer, end = transcript.messages[fold.anchor.message], transcript.groups[made.last]
         part = end.partial and fold.anchor.message == end.last
         part = part or beside_words(transcript, made.run)
         tokens += count(made.note) + (frame if answer.framed and not part else 0)
-        tokens += usage.pairs((fold.anchor.result,))
+        tokens += sizes.pairs((fold.anchor.result,))
     if closing is not None:
         tokens += count(made.said) + frame
         beside = (transcript.at(closing.message, index) for index in closing.kept)
-        tokens += sum(usage.block(transcript, place) for place in beside)
+        tokens += sum(sizes.block(transcript, place) for place in beside)
     return tokens
 
 
-def folded_tokens(transcript: Transcript, usage: TokenSizes, edit: Edit) -> tuple[int, int]:
+def folded_tokens(transcript: Transcript, sizes: TokenSizes, edit: Edit) -> tuple[int, int]:
     """(original tokens of the run that a fold replaces, tokens of the fold)."""
     run = run_of(transcript, edit)
     assert run is not None
     fold = Fold(anchor_of(transcript, edit), arguments=edit.arguments)
     made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked)
     if run.opening is not None:
-        before = run_tokens(transcript, usage, run, partial(usage.block, transcript))
+        before = run_tokens(transcript, sizes, run, partial(sizes.block, transcript))
     else:
         groups = transcript.groups[run.first : run.last + 1]
-        before = sum(usage.group(transcript, group) for group in groups)
-    return before, fold_tokens(transcript, usage, made)
+        before = sum(sizes.group(transcript, group) for group in groups)
+    return before, fold_tokens(transcript, sizes, made)
 
 
 def _call_tokens(
-    transcript: Transcript, usage: TokenSizes, anchor: Anchor, arguments: str, words: str
+    transcript: Transcript, sizes: TokenSizes, anchor: Anchor, arguments: str, words: str
 ) -> int:
     """Tokens of the anchor's message: the call, the blocks that stay beside it, and ``words``."""
-    number, count = anchor.call.message, usage.counter
+    number, count = anchor.call.message, sizes.counter
     message, frame = transcript.messages[number], count.scaled(MESSAGE_TOKENS)
     beside = (transcript.at(number, index) for index in kept_beside(transcript, anchor))
     thoughts = kept_thoughts(transcript, anchor)
-    tokens = usage.pairs((anchor.part,)) + (frame if message.framed else 0)
-    tokens += sum(usage.block(transcript, place) for place in beside)
-    tokens += sum(usage.message(transcript.messages[thought]) for thought in thoughts)
+    tokens = sizes.pairs((anchor.part,)) + (frame if message.framed else 0)
+    tokens += sum(sizes.block(transcript, place) for place in beside)
+    tokens += sum(sizes.message(transcript.messages[thought]) for thought in thoughts)
     if words:  # where a call is an item of its own, they are one too
         tokens += count(words) + (0 if message.framed else frame)
     block = anchor.call.block
     if not arguments:
-        return tokens + usage.block(transcript, anchor.call)
+        return tokens + sizes.block(transcript, anchor.call)
     if block.spelling == "json":
         arguments = json.dumps(json.loads(arguments), ensure_ascii=False, separators=(",", ":"))
     fixed = count.scaled(block.fixed_tokens) if block.text else 0

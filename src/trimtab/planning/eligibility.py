@@ -107,7 +107,7 @@ class Eligibility:
     """One transcript, with the inputs and bounds of one plan."""
 
     transcript: Transcript
-    usage: TokenSizes
+    sizes: TokenSizes
     inputs: PlanInputs
     bounds: Bounds
 
@@ -172,7 +172,7 @@ class Eligibility:
     def _fixed(self) -> int:
         refs, transcript = self.transcript.refs if self.inputs.pinned else {}, self.transcript
         there = [refs[ref] for ref in self.inputs.pinned if ref in refs]
-        pins = {p: self.usage.block(transcript, p) for p in there if p.message >= 0}
+        pins = {p: self.sizes.block(transcript, p) for p in there if p.message >= 0}
         newest = self.user_texts[-1].message if self.user_texts else -1
         for number in transcript.table.user_and_system:
             if number != newest and transcript.messages[number].role == "user":
@@ -180,7 +180,7 @@ class Eligibility:
             for place in transcript.places_in(number):
                 if place.block.kind in ("text", "system"):
                     pins[place] = self._said_cost(place)
-        return self.usage.head(transcript) + sum(pins.values())
+        return self.sizes.head(transcript) + sum(pins.values())
 
     @property
     def room(self) -> int:
@@ -191,9 +191,9 @@ class Eligibility:
     def _said_cost(self, place: Place) -> int:
         """Tokens of the user's own words.  Our notes are left out; otherwise the room would change
         once notes are added."""
-        cost, text = self.usage.block(self.transcript, place), place.block.text
+        cost, text = self.sizes.block(self.transcript, place), place.block.text
         said = without_notes(text)
-        return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
+        return cost if said is text else cost - self.sizes.counter(text) + self.sizes.counter(said)
 
     @property
     def target(self) -> int:
@@ -228,8 +228,9 @@ class Eligibility:
         newest = [group for group in self.transcript.groups if group.has_calls and group.closed]
         newest = newest[-NEWEST_GROUPS:]
         messages = self.transcript.messages
-        sizes = [sum(map(self.usage.message, messages[one.first : one.last + 1])) for one in newest]
-        return sum(min(size, self.arrival_tokens) for size in sizes) // max(1, len(sizes))
+        steps = [messages[one.first : one.last + 1] for one in newest]
+        tokens = [min(sum(map(self.sizes.message, step)), self.arrival_tokens) for step in steps]
+        return sum(tokens) // max(1, len(tokens))
 
     @property
     def has_little_room(self) -> bool:
@@ -247,7 +248,7 @@ class Eligibility:
             or not groups[-1].has_calls
         ):
             return False
-        newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
+        newest = sum(map(self.sizes.message, self.transcript.messages[groups[-1].first :]))
         return min(newest, self.arrival_tokens) > CROWDED * self.room
 
     @property
@@ -262,7 +263,7 @@ class Eligibility:
         groups, recent = self.transcript.groups, self.inputs.recent
         for index in range(len(groups) - 1, -1, -1):
             messages = self.transcript.messages[groups[index].first : number]
-            cost = sum(self.usage.message(message) for message in messages)
+            cost = sum(self.sizes.message(message) for message in messages)
             if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival_tokens:
                 cost = min(cost, allowed)
             if cost > allowed:

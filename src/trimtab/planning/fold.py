@@ -294,7 +294,7 @@ def choose(
 
 def _used(planner: Planner, candidates: Sequence[Candidate], more: Sequence[CandidateLines]) -> int:
     """Tokens of what is shown now."""
-    count, used = planner.usage.counter, 0
+    count, used = planner.sizes.counter, 0
     for candidate in candidates:
         made = candidate.made
         used += sum(count(text) for text in (made.lines, made.words, made.asked) if text)
@@ -350,7 +350,7 @@ def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     if not rows or state.price(place, offer) < state.price(place, least):
         offer = least  # nothing may be smaller than what the minimum is made of
     gain = state.cost(place) - state.price(place, offer)
-    if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.usage.counter):
+    if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.sizes.counter):
         planner.show(place, offer)
 
 

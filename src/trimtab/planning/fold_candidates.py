@@ -99,7 +99,7 @@ class Candidate:
 
     def tokens_by_group(self, planner: Planner) -> dict[int, int]:
         """Group → about the tokens of what is shown of it."""
-        count, tokens = planner.usage.counter, dict[int, int]()
+        count, tokens = planner.sizes.counter, dict[int, int]()
         for entry in self.entries:
             if entry.is_shown:
                 own = count("\n".join(entry.rows()))
@@ -133,7 +133,7 @@ shown with shorter arguments."""
 def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
     """(the smallest call of a run that may stay, of tiny ones the oldest; its shortened arguments,
     or "")."""
-    transcript, usage = planner.transcript, planner.usage
+    transcript, sizes = planner.transcript, planner.sizes
     best, least = None, 0
     groups = transcript.groups[run.first : run.last + 1]
     begin = groups[0].first
@@ -146,10 +146,10 @@ def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
             continue
         number = anchor.call.message
         beside = (transcript.at(number, index) for index in kept_beside(transcript, anchor))
-        tokens = usage.block(transcript, anchor.call)
-        tokens += sum(usage.block(transcript, place) for place in beside)
+        tokens = sizes.block(transcript, anchor.call)
+        tokens += sum(sizes.block(transcript, place) for place in beside)
         thoughts = kept_thoughts(transcript, anchor)
-        tokens += sum(usage.message(transcript.messages[n]) for n in thoughts)
+        tokens += sum(sizes.message(transcript.messages[n]) for n in thoughts)
         if best is None or tokens < least:
             best, least = anchor, tokens
         if tokens <= TINY_TOKENS:
@@ -247,7 +247,7 @@ def source_of(
     planner: Planner, block: Block, lines: Lines, place: Place | None = None
 ) -> CandidateLines:
     """These lines of a block, with what a character of it costs."""
-    tokens = planner.usage.counter(block.text)
+    tokens = planner.sizes.counter(block.text)
     rate = tokens / max(lines.chars or len(block.text), 1)
     return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), place=place)
 
@@ -350,10 +350,10 @@ def _left(run: DroppedRange, near: int) -> dict[int, set[str]]:
 
 def _newest(planner: Planner, windows: float) -> int:
     """The first group of the newest ``windows`` windows of history."""
-    groups, usage, messages = planner.transcript.groups, planner.usage, planner.transcript.messages
+    groups, sizes, messages = planner.transcript.groups, planner.sizes, planner.transcript.messages
     tokens, number = windows * planner.bounds.capacity, len(groups)
     while number and tokens > 0:
         number -= 1
         group = groups[number]
-        tokens -= sum(map(usage.message, messages[group.first : group.last + 1]))
+        tokens -= sum(map(sizes.message, messages[group.first : group.last + 1]))
     return number

@@ -19,7 +19,7 @@ SHARE_CHARS = 120
 def meet_images(planner: Planner) -> int:
     """Replace the oldest images until the limit is met; return how many are still too many."""
     limit = planner.bounds.images
-    if limit is None or planner.usage.media(planner.transcript) <= limit:
+    if limit is None or planner.sizes.media(planner.transcript) <= limit:
         return 0
     state, eligibility = planner.state, planner.eligibility
     images = [
@@ -74,7 +74,7 @@ def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
             continue
         text = cut_to_chars(place.block.text, room, "over the limit") or now[:room]
         # A short cut of spaces or digits can cost more tokens than it saves: then cut plainly.
-        count = planner.usage.counter
+        count = planner.sizes.counter
         if len(text) >= len(now) or count(text) > count(now):
             text = now[:room]
         if room == len(LEFT_OUT) and len(free) > 1:

@@ -67,13 +67,13 @@ class PlanState(ShownBlocks):
     def __init__(
         self,
         transcript: Transcript,
-        usage: TokenSizes,
+        sizes: TokenSizes,
         *,
         recall: bool = False,
         handle_key: bytes = b"",
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        super().__init__(transcript, usage, item_bytes=item_bytes)
+        super().__init__(transcript, sizes, item_bytes=item_bytes)
         self.recall, self.handle_key = recall, handle_key
         self._first: dict[int, DroppedRange] = {}
         self._last: dict[int, DroppedRange] = {}
@@ -129,11 +129,11 @@ class PlanState(ShownBlocks):
         """Tokens of a run, as its blocks are shown now."""
         if run.opening is None:
             return self.run_cost(run.first, run.last)
-        tokens = run_tokens(self.transcript, self.usage, run, self.cost)
+        tokens = run_tokens(self.transcript, self.sizes, run, self.cost)
         for number in range(run.opening, self.transcript.groups[run.last].last + 1):
             message = self.transcript.messages[number]
             if message.listed and self._removed[number] == len(message.parts) > 0:
-                tokens += self.usage.counter(EMPTIED)
+                tokens += self.sizes.counter(EMPTIED)
         return tokens
 
     # --- a drop: a marker stands for the run ---
@@ -195,7 +195,7 @@ class PlanState(ShownBlocks):
         return shown
 
     def _marker_cost(self, run: DroppedRange) -> int:
-        count, groups = self.usage.counter, self.transcript.groups
+        count, groups = self.sizes.counter, self.transcript.groups
         host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.drops)
         if host is None:
             pair = between_systems(
@@ -230,7 +230,7 @@ class PlanState(ShownBlocks):
             made.said = words_note(fold.words_left, fold.words, own)
         elif closing is not None:
             made.said = EMPTIED
-        made.tokens = fold_tokens(self.transcript, self.usage, made)
+        made.tokens = fold_tokens(self.transcript, self.sizes, made)
         return made
 
     def _asked(self, run: Run, fold: Fold, own: str) -> str:
@@ -381,7 +381,7 @@ class PlanState(ShownBlocks):
             _left(edit.said, WORDS, (IN_BOTH, IN_SUMMARY)),
         )  # fmt: skip
         made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked, edit=edit)
-        made.tokens = fold_tokens(self.transcript, self.usage, made)
+        made.tokens = fold_tokens(self.transcript, self.sizes, made)
         self.tokens -= self.cost_of(run)
         self._count_items(run, 1)
         self._add(made)

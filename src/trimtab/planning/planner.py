@@ -69,17 +69,17 @@ class Planner:
     def __init__(
         self,
         transcript: Transcript,
-        usage: TokenSizes,
+        sizes: TokenSizes,
         inputs: PlanInputs,
         bounds: Bounds,
         active: Sequence[Edit],
         body_bytes: int = 0,
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        self.transcript, self.usage, self.inputs, self.bounds = transcript, usage, inputs, bounds
-        self.eligibility = Eligibility(transcript, usage, inputs, bounds)
+        self.transcript, self.sizes, self.inputs, self.bounds = transcript, sizes, inputs, bounds
+        self.eligibility = Eligibility(transcript, sizes, inputs, bounds)
         self.state = PlanState(
-            transcript, usage, recall=inputs.config.recall, handle_key=inputs.handle_key,
+            transcript, sizes, recall=inputs.config.recall, handle_key=inputs.handle_key,
             item_bytes=item_bytes,
         )  # fmt: skip
         self._leave_out_pins()
@@ -151,7 +151,7 @@ class Planner:
             if shown is None or shown.edit is not None or state.is_dropped(place):
                 continue
             then = before.tokens if before else self.state.whole(place)
-            beside = shown.tokens - self.usage.counter(shown.offer.text)  # label and frame
+            beside = shown.tokens - self.sizes.counter(shown.offer.text)  # label and frame
             tokens = min(shown.tokens + slack, then - LEAST_GAIN) - beside
             offer = self._longer(place, shown.offer.kind, tokens)
             if offer is None:
@@ -221,7 +221,7 @@ class Planner:
         offers = [o for o in levels if o.op == "replace"]
         offers = [replace(o, text=with_handle(o.text, place.block.text, own)) for o in offers]
         least = min(offers, key=lambda o: self.state.price(place, o), default=None)
-        whole = self.usage.block(self.transcript, place)
+        whole = self.sizes.block(self.transcript, place)
         return least.text if least and self.state.price(place, least) < whole else ""
 
     def handle(self, place: Place) -> str:

@@ -24,16 +24,16 @@ DROP_BLOCK = "drop-block"
 """The kind of edit that asks the API to drop reasoning."""
 
 
-def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None:
+def unbind(planner: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None:
     """Remove the reasoning after the first change of this call, unless the API is asked to drop it.
 
     ``thinking``: "drop" or "drop_block"; ``repairs``: those that change the request this time.
     """
-    facts, format = plan.transcript.facts, plan.transcript.format
+    facts, format = planner.transcript.facts, planner.transcript.format
     if format.binds_reasoning(facts) and not _asks(facts, thinking):
-        spots = _positions(plan, repairs)
+        spots = _positions(planner, repairs)
         if spots:
-            _remove_thoughts(plan, min(spots))
+            _remove_thoughts(planner, min(spots))
 
 
 def _remove_thoughts(planner: Planner, first: tuple[int, int]) -> None:
@@ -66,9 +66,9 @@ def _asks(facts: Facts, thinking: Thinking) -> bool:
     return thinking == "drop_block" and not facts.bare and facts.thinking != "disabled"
 
 
-def _positions(plan: Planner, repairs: Sequence[Repair]) -> list[tuple[int, int]]:
+def _positions(planner: Planner, repairs: Sequence[Repair]) -> list[tuple[int, int]]:
     """The places where this call changes the request, as (message, index of block)."""
-    state, transcript = plan.state, plan.transcript
+    state, transcript = planner.state, planner.transcript
     spots = [key for key, shown in state.shown.items() if shown.edit is None]
     for run in state.runs:
         if run.edit is None:

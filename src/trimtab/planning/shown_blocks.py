@@ -45,14 +45,14 @@ class ShownBlocks:
     def __init__(
         self,
         transcript: Transcript,
-        usage: TokenSizes,
+        sizes: TokenSizes,
         *,
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        self.transcript, self.usage = transcript, usage
+        self.transcript, self.sizes = transcript, sizes
         self._item_bytes = item_bytes
-        self.joined = JoinedBlocks(transcript, usage)
-        self.tokens = usage.measure(transcript)
+        self.joined = JoinedBlocks(transcript, sizes)
+        self.tokens = sizes.measure(transcript)
         self.bytes_saved = 0
         self.shown: dict[Key, Replacement] = {}
         self.inserted: list[Edit] = []
@@ -72,9 +72,9 @@ class ShownBlocks:
     def whole(self, place: Place) -> int:
         """Original tokens of a block; the first of joined texts has those of all."""
         if not self.joined:
-            return self.usage.block(self.transcript, place)
+            return self.sizes.block(self.transcript, place)
         members = self.joined.members(place)
-        return sum(self.usage.block(self.transcript, member) for member in members)
+        return sum(self.sizes.block(self.transcript, member) for member in members)
 
     def text(self, place: Place) -> str:
         """The text shown now."""
@@ -87,7 +87,7 @@ class ShownBlocks:
         """Tokens of a block if this offer were shown."""
         if offer.op == "remove":
             return 0
-        count, block = self.usage.counter, place.block
+        count, block = self.sizes.counter, place.block
         fixed = count.scaled(block.fixed_tokens) if block.text else 0
         return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
 
@@ -144,20 +144,20 @@ class ShownBlocks:
         self._removed[number] += 1
         message = self.transcript.messages[number]
         if message.listed and self._removed[number] == len(message.parts):
-            self.tokens += self.usage.counter(EMPTIED)
+            self.tokens += self.sizes.counter(EMPTIED)
 
     def _restore_removed(self, number: int) -> None:
         message = self.transcript.messages[number]
         if message.listed and self._removed[number] == len(message.parts):
-            self.tokens -= self.usage.counter(EMPTIED)
+            self.tokens -= self.sizes.counter(EMPTIED)
         self._removed[number] -= 1
 
     def insert(self, edit: Edit) -> None:
         """A user message of the journal (repair at an earlier tip)."""
         self.inserted.append(edit)
-        self.tokens += self.usage.counter(edit.text)
+        self.tokens += self.sizes.counter(edit.text)
         if not joins_next(self.transcript, edit):
-            self.tokens += self.usage.counter.scaled(MESSAGE_TOKENS)
+            self.tokens += self.sizes.counter.scaled(MESSAGE_TOKENS)
 
     # --- groups ---
 
@@ -168,7 +168,7 @@ class ShownBlocks:
 
     def run_cost(self, first: int, last: int) -> int:
         """Tokens of groups[first:last + 1], as their blocks are shown now."""
-        sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
+        sums, groups = self.sizes.runs(self.transcript).tokens, self.transcript.groups
         within = range(first, last + 1)
         fewer, more = sorted((within, self._changed), key=len)
         changed = [number for number in fewer if number in more]
@@ -179,20 +179,20 @@ class ShownBlocks:
 
     def size(self, first: int, end: int) -> int:
         """Original tokens of groups[first:end]."""
-        sums = self.usage.runs(self.transcript).tokens
+        sums = self.sizes.runs(self.transcript).tokens
         return sums[end] - sums[first]
 
     def _shown_more(self, group: Group) -> int:
         """Tokens of a group as it is shown now, minus its original tokens."""
-        usage, transcript = self.usage, self.transcript
-        more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
+        sizes, transcript = self.sizes, self.transcript
+        more = sum(self.cost(place) - sizes.block(transcript, place) for place in group.places)
         depth = len(transcript.base) + 1
         for item in group.items:
             number = item[depth - 1]
             assert isinstance(number, int)
             removed, message = self._removed[number], transcript.messages[number]
             if len(item) == depth and message.listed and removed == len(message.parts) > 0:
-                more += usage.counter(EMPTIED)
+                more += sizes.counter(EMPTIED)
         return more
 
 
@@ -210,7 +210,7 @@ class JoinedBlocks:
     """The runs of small texts in one transcript that are treated as one block each: the first text
     represents all of them; if less is shown, the others are removed."""
 
-    def __init__(self, transcript: Transcript, usage: TokenSizes) -> None:
+    def __init__(self, transcript: Transcript, sizes: TokenSizes) -> None:
         self._runs: dict[Key, tuple[Place, ...]] = {}
         """Key of the first text → all texts of its run."""
         self._first: dict[Key, Key] = {}
@@ -219,7 +219,7 @@ class JoinedBlocks:
             if len(message.blocks) < LEAST_TEXTS or not message.results:
                 continue
             for run in _joined_runs(number, message):
-                tokens = sum(usage.block(transcript, place) for place in run)
+                tokens = sum(sizes.block(transcript, place) for place in run)
                 if len(run) >= LEAST_TEXTS and tokens <= SMALL_TOKENS * len(run):
                     self.add(run)
 

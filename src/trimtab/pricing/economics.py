@@ -180,10 +180,10 @@ def bounds_for_lost_cache(bounds: Bounds) -> Bounds:
     return replace(bounds, trigger=min(bounds.trigger, int(bounds.trigger * share)))
 
 
-def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, saved: int) -> bool:
+def is_worthwhile(transcript: Transcript, sizes: TokenSizes, capacity: int, saved: int) -> bool:
     """Whether a batch that is not forced saves more than the next call will take, or a share of
     ``capacity``.  A smaller one would lose the cache at every turn."""
-    least = min(tokens_of_calls(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
+    least = min(tokens_of_calls(transcript, sizes, 1) or 0, int(capacity * LEAST_SHARE))
     return saved > max(least, LEAST_SAVED)
 
 
@@ -191,12 +191,12 @@ class SentTokens:
     """The tokens before each message in the request that a plan would send."""
 
     def __init__(self, planner: Planner) -> None:
-        transcript, usage, state = planner.transcript, planner.usage, planner.state
-        sizes = []
+        transcript, sizes, state = planner.transcript, planner.sizes, planner.state
+        tokens = []
         for number, message in enumerate(transcript.messages):
             places = [p for p in transcript.places_in(number) if not state.is_dropped(p)]
-            sizes.append(sum(map(state.cost, places)) + usage.overhead(message) if places else 0)
-        self._before = list(accumulate(sizes, initial=usage.head(transcript)))
+            tokens.append(sum(map(state.cost, places)) + sizes.overhead(message) if places else 0)
+        self._before = list(accumulate(tokens, initial=sizes.head(transcript)))
         runs = state.runs
         self._noted = [transcript.groups[run.first].first for run in runs]
         self._notes = list(accumulate((run.tokens for run in runs), initial=0))
@@ -208,13 +208,13 @@ class SentTokens:
 
 
 def edit_batch(
-    plan: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
+    planner: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
 ) -> EditBatch:
     """The batch of the new edits; ``before`` and ``after``: tokens of the whole request."""
-    refs = plan.transcript.refs
+    refs = planner.transcript.refs
     numbers = [refs[ref].message for edit in new for ref in edit.targets if ref in refs]
     return EditBatch(
-        max(0, after - SentTokens(plan).before(min(numbers, default=0))), before - after, cold
+        max(0, after - SentTokens(planner).before(min(numbers, default=0))), before - after, cold
     )
 
 
@@ -224,10 +224,10 @@ MARGIN = 1.1
 """Factor on the average size of a tool call, because results vary in size."""
 
 
-def tokens_of_calls(transcript: Transcript, usage: TokenSizes, number: int) -> int | None:
+def tokens_of_calls(transcript: Transcript, sizes: TokenSizes, number: int) -> int | None:
     """The tokens that so many more tool calls will take, if they are as large as those so far; None
     if there were none.  (What the history grows by *now* is ``Eligibility.growth``.)"""
-    sums = usage.runs(transcript)
+    sums = sizes.runs(transcript)
     calls, cost = sums.calls[-1], sums.closed[-1]
     if not calls:
         return None if number else 0
@@ -235,12 +235,12 @@ def tokens_of_calls(transcript: Transcript, usage: TokenSizes, number: int) -> i
 
 
 def with_calls_left(
-    bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
+    bounds: Bounds, transcript: Transcript, sizes: TokenSizes, calls_left: int
 ) -> Bounds:
     """Bounds that cut no earlier and no deeper than ``calls_left`` more tool calls need."""
-    added = tokens_of_calls(transcript, usage, calls_left)
+    added = tokens_of_calls(transcript, sizes, calls_left)
     if added is None:
         return bounds
-    if usage.measure(transcript) + added <= bounds.capacity:
+    if sizes.measure(transcript) + added <= bounds.capacity:
         return replace(bounds, trigger=bounds.capacity)
     return replace(bounds, target=max(bounds.target, 1 - added / bounds.capacity))

@@ -165,17 +165,17 @@ def calibrated(
     settings: Settings,
     calibrations: Mapping[str, Calibration],
     transcript: Transcript,
-    usage: TokenSizes,
+    sizes: TokenSizes,
 ) -> EffectiveLimits:
     """Convert limits in the provider's tokens to ours: the trigger by the mean factor, the capacity
     by the worst.  Unchanged if nothing was learned about this model.
 
     ``calibrations``: learned from answers, by ``calibration_key``.
     """
-    calibration = calibrations.get(calibration_key(settings, transcript, usage.counter))
+    calibration = calibrations.get(calibration_key(settings, transcript, sizes.counter))
     if calibration is None or force.window >= NO_WINDOW:
         return force
-    tokens, signed, bounds = usage.measure(transcript), usage.signed(transcript), force.bounds
+    tokens, signed, bounds = sizes.measure(transcript), sizes.signed(transcript), force.bounds
     factors = calibration.factors(tokens - signed, signed, bounds.capacity)
     if factors is None:
         return force

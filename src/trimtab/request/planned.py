@@ -205,7 +205,7 @@ def choose(
     acted = _choose_edits(measured, planner)
     saved = before - planner.state.tokens
     if (acted and free) and not economics.is_worthwhile(
-        planner.transcript, planner.usage, bounds.capacity, saved
+        planner.transcript, planner.sizes, bounds.capacity, saved
     ):
         planner = planner_for(measured, replace(inputs, to_target=False), bounds)
         _choose_edits(measured, planner)

@@ -41,7 +41,7 @@ class ArticleChoices:
     def __init__(self, plan: Planner, goal: int | None) -> None:
         self._plan, self._goal = plan, goal
         self._blocks = [
-            _Block(place, shown, plan.usage.block(plan.transcript, place))
+            _Block(place, shown, plan.sizes.block(plan.transcript, place))
             for place, shown in plan.state.standing()
             if shown.edit is None and shown.offer.shortened and shown.offer.with_answers
         ]

@@ -66,8 +66,8 @@ def test_the_newest_history_begins_with_the_group_that_reaches_so_many_windows(
 ) -> None:
     groups = [SimpleNamespace(first=2 * n, last=2 * n + 1) for n in range(9)]  # 200 tokens each
     transcript = SimpleNamespace(groups=groups, messages=range(18))
-    usage, bounds = SimpleNamespace(message=lambda _: 100), SimpleNamespace(capacity=CAPACITY)
-    found = SimpleNamespace(transcript=transcript, usage=usage, bounds=bounds)
+    sizes, bounds = SimpleNamespace(message=lambda _: 100), SimpleNamespace(capacity=CAPACITY)
+    found = SimpleNamespace(transcript=transcript, sizes=sizes, bounds=bounds)
     assert _newest(found, windows) == first  # type: ignore[arg-type]
 
 
