@@ -236,22 +236,24 @@ def _only_repair(measured: MeasuredRequest) -> Ladder:
 
 
 def _needs_edits(measured: MeasuredRequest) -> bool:
-    """Whether anything exceeds the trigger or a limit, or is to be reduced before that."""
-    if measured.is_over:
-        return True
+    """Whether anything exceeds the trigger or a limit, or a cut is due before that."""
+    return measured.is_over or _is_due(measured, measured.sizes.measure(measured.transcript))
+
+
+def _is_due(measured: MeasuredRequest, tokens: int) -> bool:
+    """Whether a cut begins before the trigger if ``tokens`` would be sent."""
     if not measured.may_begin_early:
         return False
     inputs = reduce(measured)
-    tokens = measured.sizes.measure(measured.transcript)
     goal = pays_above(measured, inputs, tokens)
     return (goal is not None and tokens > goal) or is_dead_weight_due(measured, inputs)
 
 
 def _planned(measured: MeasuredRequest, way: Way) -> FitResult:
     """Plan, apply, check; again with tighter limits if the result is too large."""
-    inputs = reduce(measured)
-    if (kept := _with_journal_edits_alone(measured, inputs, way.name)) is not None:
+    if (kept := _with_journal_edits_alone(measured, way.name)) is not None:
         return kept
+    inputs = reduce(measured)
     wanted = bounds = measured.limits.bounds
     if lower_bound(measured) > wanted.capacity:
         smallest_or_cannot_fit(measured, inputs)  # raises: no plan can get below this
@@ -271,18 +273,15 @@ def _planned(measured: MeasuredRequest, way: Way) -> FitResult:
     raise TrimtabError(f"the plan came out {over or excess:,} larger than was counted")
 
 
-def _with_journal_edits_alone(
-    measured: MeasuredRequest, inputs: PlanInputs, step: str
-) -> FitResult | None:
+def _with_journal_edits_alone(measured: MeasuredRequest, step: str) -> FitResult | None:
     """The request with only the journal's edits; None if it needs more."""
     if measured.new_repairs or not measured.active:
         return None
-    if is_dead_weight_due(measured, inputs) or measured.too_many_images or measured.too_long_result:
+    if measured.too_many_images or measured.too_long_result:
         return None
     result = _checked(measured, Plan(measured.active, (), step))
     bounds, tokens = measured.limits.bounds, result.tokens_after
-    goal = pays_above(measured, inputs, tokens)
-    if tokens > min(bounds.trigger, bounds.capacity) or (goal is not None and tokens > goal):
+    if tokens > min(bounds.trigger, bounds.capacity) or _is_due(measured, tokens):
         return None
     limit, body = bounds.body_bytes, measured.repaired.body
     if limit is not None and body.most_bytes > limit and result.sent.body_bytes > limit:
