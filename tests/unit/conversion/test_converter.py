@@ -15,6 +15,7 @@ from chat_messages import USER, answer, called, chat
 
 import trimtab
 from trimtab.conversion import Converted, convert
+from trimtab.formats import FORMATS
 
 # --- E8: OpenAI Chat to Bedrock Converse, exactly -------------------------------------------------
 
@@ -369,3 +370,23 @@ def test_a_result_has_the_name_of_the_tool_that_it_answers_where_an_id_repeats(t
     results = [p["functionResponse"] for p in parts if "functionResponse" in p]
     results += [s for s in converted.get("input", ()) if s["type"] == "function_result"]
     assert [result["name"] for result in results] == ["run", "read"]
+
+
+@pytest.mark.parametrize("to", sorted(FORMATS))
+def test_every_format_has_its_part_in_conversions(to):
+    converted = convert({"messages": [USER]}, to, format="openai-chat")
+    assert trimtab.check(converted.request, format=to) == ()
+    assert convert(converted.request, "openai-chat", format=to).request["messages"] == [USER]
+
+
+def test_an_item_of_a_result_that_no_other_format_has_goes_along_as_json():
+    steps = [
+        {"type": "user_input", "content": "go"},
+        {"type": "function_call", "id": "a", "name": "find", "arguments": {}},
+        {"type": "function_result", "call_id": "a", "name": "find",
+         "result": [{"type": "text", "text": "x"}, {"type": "place", "lat": 1}]},
+    ]  # fmt: skip
+    converted = convert({"input": steps}, "bedrock", format="gemini-interactions")
+    result = converted.request["messages"][2]["content"][0]["toolResult"]
+    assert result["content"] == [{"text": "x"}, {"json": {"type": "place", "lat": 1}}]
+    assert [(loss.what, loss.why) for loss in converted.losses] == [("place", "carried as JSON")]

@@ -106,10 +106,6 @@ class GeminiWriter(NeutralWriter):
     def _is_new(self) -> bool:
         return not self.target.is_of("gemini-1", "gemini-2")
 
-    def head(self, turns: Any) -> tuple[Any, Any]:
-        """A list of parts."""
-        return [self.text(part.text) for turn in turns for part in turn.parts], ()
-
     def model_turn(self, step: OrderedTurn) -> Iterable[Any]:
         """Only the first call of a step has a signature."""
         [message] = super().model_turn(step)
