@@ -95,7 +95,7 @@ def test_a_pinned_sentence_stays_whole_through_all_that_happens_to_a_session(
     with tempfile.TemporaryDirectory() as folder:
         sessions = Sessions(format, f"sqlite:///{Path(folder) / 'kept.db'}")
         try:
-            sessions.session_turns["left"] += before
+            sessions.turns["left"] += before
             sessions.fit()
             sessions.both[0].pin(text=RULE)
             for move in [("on", 1), *moves]:

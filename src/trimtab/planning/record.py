@@ -9,8 +9,8 @@
 
 A step begins with its number, from 1 in the run, as ``recall`` counts them.  Its lines follow:
 a blank before what the tool said or was given, + and − before what an edit wrote and replaced.
-Neighbouring steps of which nothing is shown are one line.  Nothing that a later step of the run
-is known to have changed is shown.
+Neighbouring steps of which nothing is shown are one line.  What a later step of the run is known to
+have changed is not shown.
 """
 
 from __future__ import annotations
