@@ -238,7 +238,7 @@ def test_the_page_on_architecture_names_every_folder(folder):
 
 
 def test_the_page_on_architecture_stays_short():
-    assert len(ARCHITECTURE.splitlines()) <= 285
+    assert len(ARCHITECTURE.splitlines()) <= 300
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,7 +10,7 @@ import pytest
 import trimtab
 from trimtab import formats
 from trimtab.formats import rules
-from trimtab.formats.repair.tool_names import respelled, spellings
+from trimtab.formats.repair.tool_names import respelled
 
 BAD = "exec.command now"
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -116,13 +116,21 @@ def test_a_refused_name_is_respelled_in_all_its_places_and_nowhere_else(format: 
     assert BAD not in sent
     assert sent.count(respelled(BAD)) == json.dumps(request).count(BAD)
     assert sent.replace(respelled(BAD), BAD) == json.dumps(request)
-    assert spellings(request) == {respelled(BAD): BAD}
 
 
 @pytest.mark.parametrize("format", [name for name in EVERY if name != "bedrock"])
 def test_a_name_is_respelled_only_after_a_refusal(format: str) -> None:
     request = EVERY[format]
     assert trimtab.fit(request, window=9_000, format=format).request is request  # type: ignore[arg-type]
+
+
+def test_a_name_that_begins_with_a_digit_is_respelled_where_a_provider_refused_it() -> None:
+    request = json.loads(json.dumps(CHAT).replace(BAD, "1st"))
+    found, _ = formats.find(request, "openai-chat")
+    read = formats.read(request, found)
+    assert rules.repair(request, found, read).tree is request
+    sent = rules.repair(request, found, read, refused=frozenset({"name_format"})).tree
+    assert sent == json.loads(json.dumps(CHAT).replace(BAD, respelled("1st")))
 
 
 def test_names_that_differ_stay_apart_and_long_ones_fit() -> None:

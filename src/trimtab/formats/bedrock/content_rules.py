@@ -1,6 +1,6 @@
 """Scans and repairs for the parts and the head of a Converse request.
 
-Calls and results are in ``pairing``, the provider's error texts in ``bedrock``.
+Calls and results are in ``repair/pairing.py``, the provider's error texts in ``rules.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rules of Gemini generateContent, as data, and the scans and repairs that only it needs.
 
-``gemini_turns`` has the scan and repairs of calls and responses, ``engine/pairs.py`` matches them.
+``turn_rules.py`` has the scan and repairs of calls and responses, ``engine/pairs.py`` matches them.
 Sources: quoted error texts, Google's documentation, recorded requests.
 """
 

@@ -1,7 +1,7 @@
 """Scans and repairs for what single providers of the chat format refuse beyond OpenAI's rules.
 
-Which provider has a rule, and its error text, is in the rows of ``openai_chat``; reasoning is in
-``chat_reasoning``.
+Which provider has a rule, and its error text, is in the rows of ``rules.py``; reasoning is in
+``reasoning_rules.py``.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def remove_text_beside_calls(
 
 @reports("user_after_result", "system_late", "no_user", "last_not_user", "two_answers_last")
 def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """user_after_result, system_late, no_user, model_last and two_answers_last."""
+    """user_after_result, system_late, no_user, last_not_user and two_answers_last."""
     messages, base = transcript.messages, transcript.base
     for number in range(1, len(messages)):
         before, role = messages[number - 1].role, messages[number].role

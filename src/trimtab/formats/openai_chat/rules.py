@@ -1,7 +1,8 @@
 """The rules of OpenAI Chat Completions and of the providers that speak it, as data.
 
 Sources: the error texts quoted in public issues (named in each row), recorded requests (accepted),
-mistral-common run by us.  Scans and repairs are in ``pairing``, ``content`` and ``chat_*``.
+mistral-common run by us.  Scans and repairs are in ``formats/repair/``,
+``dialect_rules.py`` and ``reasoning_rules.py``.
 
 Accepted although documentation says otherwise, and so in no row: ``tool_calls: []``, ``content:
 []`` beside calls (Mistral), an empty content list (OpenAI), ids like ``functions.get:0`` (Kimi).

@@ -1,6 +1,6 @@
 """Calls and their results: the scan and the repairs that all formats with call ids share.
 
-Gemini counts calls and responses, and need not give ids: ``gemini_turns`` has its scan and repairs.
+Gemini counts calls and responses, and need not give ids: its ``turn_rules.py`` has them.
 
 Two layouts exist: results are messages of their own right after the call (OpenAI Chat), or the
 first parts of the next user message (Anthropic).

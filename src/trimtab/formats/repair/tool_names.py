@@ -1,8 +1,7 @@
 """Tool names that a provider's pattern refuses: found and respelled wherever a request names a
 tool, in every format.
 
-A name keeps one spelling over all requests: it depends on the name alone.  ``spellings`` maps them
-back, for doors that show the client its own names.
+A name keeps one spelling over all requests: it depends on the name alone.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ NAME = "name_format"
 OPENAI_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANTHROPIC_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
-"""What each provider takes by its newest words; a spelling of ours fits all of them, and older
-words too, so that after a refusal the narrowest counts."""
+"""What each provider takes by its newest words."""
+EVERYWHERE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+"""What all of them take, by older words too: after a refusal only this counts as a name."""
 
 _NAMED = (
     "tool_use",
@@ -78,12 +78,6 @@ def respelled(name: str) -> str:
     return f"{f'{first}{kept}'[:55]}_{digest}"
 
 
-def spellings(tree: Any, allowed: re.Pattern[str] = OPENAI_NAME) -> dict[str, str]:
-    """Spelling → name, of the names in a request that ``allowed`` refuses."""
-    names = {name for _, name in tool_names(tree)}
-    return {respelled(name): name for name in sorted(names) if not allowed.fullmatch(name)}
-
-
 def scan_tool_names(allowed: re.Pattern[str], *, blank: bool = False) -> Scan:
     """A scan for names outside of ``allowed`` in calls and definitions; after a refusal, for those
     that any provider might refuse.  ``blank``: for empty names, too, which else have a row of their
@@ -91,7 +85,7 @@ def scan_tool_names(allowed: re.Pattern[str], *, blank: bool = False) -> Scan:
 
     @reports(NAME)
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        wanted = OPENAI_NAME if NAME in transcript.facts.refused else allowed
+        wanted = EVERYWHERE if NAME in transcript.facts.refused else allowed
         declared = [(("tools",), tool) for tool in transcript.facts.tools or ()]
         called = (
             ((*transcript.base, number, *part.path), part.tool)
