@@ -15,6 +15,7 @@ import histories
 import judge
 import pytest
 import spellings
+import unreadable
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from law_tools import (
@@ -31,7 +32,6 @@ from law_tools import (
     window_of,
 )
 from sizes import blocks_of, messages_of
-from unreadable import as_sent
 
 import trimtab
 from trimtab import CannotFit
@@ -54,6 +54,8 @@ def test_the_library_and_the_judge_agree_on_what_is_acceptable(story: Story) -> 
 @given(histories.histories())
 def test_the_library_and_the_judge_count_the_same_tokens(story: Story) -> None:
     request, format = story
+    found = [*unreadable.problems(request), *judge.problems(request, format)]
+    assume(not any("no provider" in one or " block of " in one for one in found))
     measured = trimtab.measure(request, format=format, counter="o200k")
     assert measured.total == judge.tokens(request, format)
 
@@ -307,7 +309,7 @@ def test_law_8_user_text_survives_or_is_shortened_by_name_with_both_ends_kept(
     gone = [json.loads(fitted.recall(edit.handle)) for edit in folds]
     asked = [message for messages in gone for message in messages if message.get("role") == "user"]
     folded = user_texts({"messages": asked})
-    for text in map(as_sent, user_texts(request)):
+    for text in map(unreadable.as_sent, user_texts(request)):
         if any(text in other for other in shown) or text in folded:
             continue
         assert any(text[:100] in other and text[-100:] in other for other in shown), text[:80]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from judge_speakers import by_speaker, foreign_pieces
 from law_tools import SHARES, Story, tried, window_of
 from settings_words import as_keywords
+from shapes import inputs
 from spoken import Called, Script, Step
 
 import trimtab
@@ -52,7 +53,9 @@ def test_law_8_holds_for_broken_and_odd_histories_too(
     request, format = story
     fitted = tried(request, format, window_of(request, format, share), preset=preset)
     if fitted is not None:
-        assert foreign_pieces(request, fitted.request) == []
+        given = "".join(map(str, inputs(format, request)))  # a record of a call may show them
+        foreign = foreign_pieces(request, fitted.request)
+        assert [text for _, text in foreign if text.splitlines()[0].strip() not in given] == []
 
 
 @examples(0.5)

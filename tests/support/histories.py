@@ -9,6 +9,7 @@ has to know before a refusal.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import doubtful
@@ -20,7 +21,7 @@ import judge_responses
 import wounds
 from hypothesis import strategies as st
 from soak.mutations import MUTATIONS, NAMES
-from soak.story import Draw, frame, story
+from soak.story import Draw, Frame, frame, story
 from soak.writers_more import WRITERS
 
 FORMATS = ("openai-chat", "anthropic")
@@ -30,6 +31,8 @@ _JUDGES = {
     "gemini": judge_gemini.problems,
     "gemini-interactions": judge_interactions.problems,
 }
+SPOKEN = tuple(name for name in NAMES if name not in ("role-changed", "merged"))
+"""Those that leave each text with who said it: the laws ask for that."""
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -48,10 +51,16 @@ class History(NamedTuple):
         return judge.problems(self.request, self.format) == []
 
 
+def _client(draw: Draw, format: str) -> Frame:
+    """A client; none of DeepSeek's, which takes ids that the judge of chat does not."""
+    found = frame(draw, format)
+    return replace(found, model=None) if found.model == "deepseek-chat" else found
+
+
 def whole(seed: object, format: str) -> History:
     """The history of a seed as an agent's client would write it: nearly always legal."""
     draw = Draw(random.Random(str(seed)))
-    around = frame(draw, format)
+    around = _client(draw, format)
     request = WRITERS[format](story(draw, around, format), around)
     wounds.refer_to_tools(request)
     for _ in range(draw.pick((0, 1, 2, 3))):
@@ -62,10 +71,10 @@ def whole(seed: object, format: str) -> History:
 def harmed(seed: object, format: str) -> History:
     """The history of a seed that came to some harm, in the story or as written."""
     draw = Draw(random.Random(str(seed)))
-    around = frame(draw, format)
+    around = _client(draw, format)
     told = story(draw, around, format)
     for _ in range(draw.pick((0, 0, 1, 2, 3))):
-        MUTATIONS[draw.pick(NAMES)](draw, told)
+        MUTATIONS[draw.pick(SPOKEN)](draw, told)
     request = WRITERS[format](told, around)
     wounds.refer_to_tools(request)
     for _ in range(draw.pick((0, 0, 1, 2))):

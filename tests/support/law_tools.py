@@ -96,19 +96,9 @@ def base_of(request: Any) -> tuple[str, ...]:
     return ("messages",) if isinstance(request, dict) else ()
 
 
-WAITING = (
-    "_tool_result without its call before it",
-    "expected thinking or redacted_thinking first",
-)
-"""What the judge says of rules that are repaired only after a refusal."""
-
-
 def assert_legal(original: Any, fitted: Any, format: str) -> None:
-    """Acceptable to the judge and to the library itself, and no thinking block sent broken.  What
-    came broken, and waits for a refusal, may stay."""
-    waiting = [words for words in WAITING if words in str(judge.problems(original, format))]
-    problems = judge.problems(fitted.request, format)
-    assert [p for p in problems if not any(words in p for words in waiting)] == []
+    """Acceptable to the judge and to the library itself, and no thinking block sent broken."""
+    assert judge.problems(fitted.request, format) == []
     assert trimtab.check(fitted.request, format=format) == ()
     if format == "anthropic":
         assert judge.thinking_problems(original, fitted.request) == []

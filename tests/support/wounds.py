@@ -39,6 +39,9 @@ def hurt(rng: random.Random, request: Any, format: str) -> None:
     items = items_of(request)
     if items:
         rng.choice([*HARM, *OWN_HARM.get(format, [])])(rng, items)
+    for item in items:
+        if format == "gemini" and item.get("role") == "function" and not item.get("parts"):
+            item["role"] = "user"  # else it reads as a message of OpenAI's
 
 
 def refer_to_tools(request: Any) -> None:
@@ -80,7 +83,8 @@ def _is_said(item: Any) -> bool:
     words = isinstance(content, str) or (
         bool(content) and all("text" in part and "thought" not in part for part in content)
     )
-    return words and not item.get("tool_calls") and item.get("role") != "tool"
+    calls = item.get("tool_calls") or item.get("function_call")
+    return words and not calls and item.get("role") not in ("tool", "function")
 
 
 def _long(rng: random.Random, items: Items) -> None:

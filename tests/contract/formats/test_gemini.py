@@ -12,6 +12,7 @@ from typing import Any
 import histories
 import judge_gemini as judge
 import pytest
+import unreadable
 from hard_cases import CASES, conversation
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from law_tools import SHARES, attempt, fit, tried
 from settings_words import as_keywords
 from sizes import o200k
 from soak.writers_more import snaked
-from unreadable import all_as_sent, as_sent
 
 import trimtab
 from trimtab import CannotFit, formats
@@ -130,7 +130,8 @@ def test_the_library_and_the_judge_agree_on_problems_and_sizes(story: Story) -> 
         model=name,
         settings=trimtab.Settings(counter="o200k"),
     )
-    assert fitted.report.tokens_before == judge.tokens(request)
+    if not unreadable.problems(request):
+        assert fitted.report.tokens_before == judge.tokens(request)
     assert fitted.report.tokens_after == judge.tokens(fitted.request)
 
 
@@ -155,12 +156,12 @@ def test_nothing_the_user_or_a_tool_said_is_lost_by_repair(story: Story) -> None
     taken = "".join(fitted.recall(r.handle) for r in fitted.report.repairs if r.handle)
     for content in contents_of(request):
         for part in content.get("parts") or []:
-            text = part.get("text") and as_sent(part["text"])
+            text = part.get("text") and unreadable.as_sent(part["text"])
             if content.get("role") != "model" and text:
                 assert json.dumps(text) in kept
             answer = part.get("functionResponse") or part.get("function_response")
             if answer and isinstance(answer["response"], dict):
-                for value in map(all_as_sent, answer["response"].values()):
+                for value in map(unreadable.all_as_sent, answer["response"].values()):
                     dumped = json.dumps(value)
                     assert dumped in kept or json.dumps(value, ensure_ascii=False,
                                                         separators=(",", ":")) in taken  # fmt: skip
