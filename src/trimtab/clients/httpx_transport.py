@@ -178,7 +178,7 @@ class _Guarded:
         def again(body: bytes) -> Effects[Any]:
             return sent_by(self.guard.round_flow(body, target))
 
-        answer = RoundsResponse(rounds, sent, again, self.kind, frames=target.frames)
+        answer = RoundsResponse(rounds, sent, again, self.kind, frames=target.framed)
         return (yield from answer.response(self.module, self.stream))
 
     def _sent(

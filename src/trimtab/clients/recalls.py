@@ -119,9 +119,9 @@ def _why_not_rewritable(
     url: str, headers: Mapping[str, str], target: RequestTarget, streams: bool
 ) -> str:
     """Why calls of the tool can't be taken out of the answer; "" if they can."""
-    format, framed = target.format.partition(":")[0], "/converse" in url or "/invoke" in url
-    listed = target.streams and format == "gemini" and "alt=sse" not in url
-    if not rewritable(format, listed=listed, framed=framed):
+    format = target.format.partition(":")[0]
+    listed = target.listed and "alt=sse" not in url
+    if not rewritable(format, listed=listed, framed=target.framed):
         return f"answers of {format} are not rewritten here"
     if target.streams and not streams:
         return f"streams of {format} are not rewritten here"

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from trimtab.formats.registry import FORMATS, FormatName, api_path_at
+from trimtab.formats.engine.api_path import ApiPath
+from trimtab.formats.engine.base import Format
+from trimtab.formats.registry import FormatName, api_path_at
 from trimtab.retry import credentials
 from trimtab.retry.learned_limits import key_for
 
@@ -26,24 +28,22 @@ _END_BYTES = 4_096
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
     """``format``; ``key`` of learned limits; ``model`` if it is in the path; ``streams``: whether
-    the answer is a stream; ``version`` of the API, where our rules tell it apart."""
+    the answer is a stream; ``version`` of the API, where our rules tell it apart; ``listed`` and
+    ``framed``: how it streams (``ApiPath``)."""
 
     format: FormatName
     key: str
     model: str | None = None
     streams: bool = False
     version: str = ""
+    listed: bool = False
+    framed: bool = False
 
     @property
     def fitted_as(self) -> FormatName:
         """``format`` for ``fit``, with the version of the provider's API."""
         name = f"{self.format}:{self.version}" if self.version else self.format
         return cast(FormatName, name)
-
-    @property
-    def frames(self) -> bool:
-        """Whether a stream is sent in AWS frames."""
-        return self.format == "bedrock"
 
 
 def request_target(
@@ -56,32 +56,30 @@ def request_target(
         return None
     if headers.get("authorization", "").lower().startswith(_SIGNED):
         return None
-    format_of_path = path_target(url)
-    if format_of_path is None or not _OBJECT.match(body):
+    found = path_target(url)
+    if found is None or not _OBJECT.match(body):
         return None
-    name, model, streams = format_of_path
+    format, api_path, model = found
     host = _split(url)[0]
-    format = FORMATS[name]
     dialect = format.dialect_at(host, {})
     model_name = model or _model(body)
     credential = next((headers[name] for name in credentials.HEADERS if headers.get(name)), "")
     asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
     return RequestTarget(
-        cast(FormatName, f"{name}:{dialect}" if dialect else name),
+        cast(FormatName, f"{format.name}:{dialect}" if dialect else format.name),
         key_for(host, model_name, credentials.bare_key(credential)),
         model,
-        streams or asked,
+        bool(api_path.streams) or asked,
         format.version_in(headers),
+        api_path.listed,
+        api_path.framed,
     )
 
 
-def path_target(url: str) -> tuple[str, str | None, bool] | None:
-    """(format, model in the path, whether the path asks for a stream) of a URL."""
+def path_target(url: str) -> tuple[Format, ApiPath, str | None] | None:
+    """(format, path of its API, model in the path) of a URL whose requests are fitted."""
     found = api_path_at(_split(url)[1])
-    if found is None or not found[1].fitted:
-        return None
-    format, api_path, model = found
-    return format.name, model, bool(api_path.streams)
+    return found if found is not None and found[1].fitted else None
 
 
 def _split(url: str) -> tuple[str, str]:

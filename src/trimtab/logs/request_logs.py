@@ -79,7 +79,7 @@ def _record(record: Mapping[str, Any], source: str) -> Iterator[Recording]:
     if name not in FORMATS:
         raise ValueError(f"no format {name!r}")
     messages, system = record["messages"], record.get("system")
-    if name == "openai-chat" and system is not None:
+    if not FORMATS[name].system_key and system is not None:
         messages = [{"role": "system", "content": system}, *messages]
         system = None
     times = meta.get("times") or ()

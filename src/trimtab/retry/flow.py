@@ -42,6 +42,7 @@ from typing import Any
 
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent
+from trimtab.formats.registry import FORMATS
 from trimtab.formats.repair.named_rules import OUTPUT, is_of_endpoint
 from trimtab.request.fitted import Fitted
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
@@ -366,7 +367,7 @@ class _RequestFlow:
         """Learn a limit if the provider silently truncates, as some servers of the chat format do:
         from the next request on.  One short count is only kept, to be compared."""
         counts = _counts(theirs, fitted)
-        if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
+        if not FORMATS[fitted.format].cuts_silently or not truncation_check.is_short_count(counts):
             return
         raw = self._known_limits()
         before = Counts(*raw.short) if raw.short else None

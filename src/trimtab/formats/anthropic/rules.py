@@ -150,6 +150,44 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
         yield Repair(finding.path, "trailing white space taken off", ops, (finding.path,))
 
 
+SYSTEM_ROWS = (
+    Rule(
+        "system_first",
+        "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+        "directive-only form (content: [] with output_config) is accepted at any position",
+        "LeenHawk/gproxy issue #209",
+        system_order.move_to_prompt,
+        sure="certain",
+    ),
+    Rule(
+        "system_place",
+        "messages.67: role 'system' must precede an 'assistant' message or end the array "
+        "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+        "result)",
+        "anthropics/claude-code issue #73821; platform.claude.com, "
+        "mid-conversation-system-messages",
+        system_order.move_to_place,
+        sure="certain",
+    ),
+    Rule(
+        "system_in_a_row",
+        "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+        "server tool result",
+        "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+        "were accepted)",
+        system_order.join_neighbours,
+    ),
+    Rule(
+        "system_unsupported",
+        "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+        "unknown variant `system`, expected `user` or `assistant`)",
+        "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+        "models before Opus 4.8",
+        system_order.move_to_prompt,
+    ),
+)
+"""Of system messages among the others."""
+
 TABLE = RuleTable(
     rows=(
         unreadable_row(
@@ -361,41 +399,7 @@ TABLE = RuleTable(
             remove_marks,
             sure="certain",
         ),
-        # --- system messages among the others
-        Rule(
-            "system_first",
-            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
-            "directive-only form (content: [] with output_config) is accepted at any position",
-            "LeenHawk/gproxy issue #209",
-            system_order.move_to_prompt,
-            sure="certain",
-        ),
-        Rule(
-            "system_place",
-            "messages.67: role 'system' must precede an 'assistant' message or end the array "
-            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
-            "result)",
-            "anthropics/claude-code issue #73821; platform.claude.com, "
-            "mid-conversation-system-messages",
-            system_order.move_to_place,
-            sure="certain",
-        ),
-        Rule(
-            "system_in_a_row",
-            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
-            "server tool result",
-            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
-            "were accepted)",
-            system_order.join_neighbours,
-        ),
-        Rule(
-            "system_unsupported",
-            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
-            "unknown variant `system`, expected `user` or `assistant`)",
-            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
-            "models before Opus 4.8",
-            system_order.move_to_prompt,
-        ),
+        *SYSTEM_ROWS,
         # --- what version 2026-10-21 of the API refuses and 2023-06-01 takes
         Rule(
             "sampling_refused",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from trimtab.formats.anthropic import rules as anthropic
@@ -310,43 +311,7 @@ TABLE = RuleTable(
             remove_marks,
             sure="certain",
         ),
-        # --- system messages among the others
-        Rule(
-            "system_first",
-            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
-            "directive-only form (content: [] with output_config) is accepted at any position",
-            "LeenHawk/gproxy issue #209",
-            system_order.move_to_prompt,
-            dialects=CLAUDE,
-        ),
-        Rule(
-            "system_place",
-            "messages.67: role 'system' must precede an 'assistant' message or end the array "
-            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
-            "result)",
-            "anthropics/claude-code issue #73821; platform.claude.com, "
-            "mid-conversation-system-messages",
-            system_order.move_to_place,
-            dialects=CLAUDE,
-        ),
-        Rule(
-            "system_in_a_row",
-            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
-            "server tool result",
-            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
-            "were accepted)",
-            system_order.join_neighbours,
-            dialects=CLAUDE,
-        ),
-        Rule(
-            "system_unsupported",
-            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
-            "unknown variant `system`, expected `user` or `assistant`)",
-            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
-            "models before Opus 4.8",
-            system_order.move_to_prompt,
-            dialects=CLAUDE,
-        ),
+        *(replace(row, sure="refused", dialects=CLAUDE) for row in anthropic.SYSTEM_ROWS),
         Rule(
             "first_not_user",
             "A conversation must start with a user message. Try again with a conversation that "

@@ -159,6 +159,8 @@ class Format:
 
     system_key: str = ""
     """The key of a body for the system prompt; "": it is a message."""
+    system_is_text: bool = False
+    """Whether the system prompt is one text, instead of parts."""
     model_key: str = "model"
     """The key of a body for the model; "": the address names it."""
     head_keys: tuple[str, ...] = ()
@@ -171,6 +173,8 @@ class Format:
     """Whether a message with results must not have text."""
     places_system: bool = False
     """Whether a system message among the others has to follow the user and to precede the model."""
+    cuts_silently: bool = False
+    """Whether some of its servers cut a long prompt without saying so."""
     thoughts_stay: bool = False
     """Whether thoughts go with their whole step or not at all."""
     reasoners: frozenset[str] = frozenset()

@@ -7,6 +7,24 @@ from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
     "gemini",
+    # how it is read
+    detect=format.detect,
+    read_head=format.read_head,
+    read_facts=format.read_facts,
+    read_message=format.read_message,
+    groups=format.groups,
+    table=parts.PARTS,
+    rewriter=answers.GeminiRewriter,
+    # how it is written
+    text_part=format.text_part,
+    text_message=format.text_message,
+    result_parts=format.result_parts,
+    call_alone=format.call_alone,
+    answered=format.answered,
+    # what its provider refuses
+    rules=with_id_case(rules.TABLE),
+    shape=rules.SHAPE,
+    # how it is recognised, and what it is called
     aliases=("google", "genai", "google-genai", "generate-content", "vertex", "vertexai"),
     provider="gcp.gemini",
     api_paths=(
@@ -18,25 +36,12 @@ FORMAT = Format(
     headers={"x-goog-": ""},
     needs_parts=True,
     is_own=format.is_own,
+    # where it differs from the others
     system_key="systemInstruction",
     model_key="",
-    detect=format.detect,
     head_keys=format.HEAD_KEYS,
-    read_head=format.read_head,
-    read_facts=format.read_facts,
-    read_message=format.read_message,
-    groups=format.groups,
-    table=parts.PARTS,
-    rewriter=answers.GeminiRewriter,
-    text_part=format.text_part,
-    text_at=format.text_at,
-    text_message=format.text_message,
+    merges_roles=True,
     results_in_user=True,
     results_alone=True,
-    result_parts=format.result_parts,
-    call_alone=format.call_alone,
-    answered=format.answered,
-    merges_roles=True,
-    rules=with_id_case(rules.TABLE),
-    shape=rules.SHAPE,
+    text_at=format.text_at,
 )

@@ -188,6 +188,15 @@ _AFTER_CALL = (
     "Please ensure that function response turn comes immediately after a function call turn."
 )
 
+NAME_FORMAT = Rule(
+    "name_format",
+    "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
+    "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+    "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+    "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
+    respell_names,
+)
+
 TABLE = RuleTable(
     rows=(
         unreadable_row(
@@ -232,14 +241,7 @@ TABLE = RuleTable(
             remove_parts,
             sure="certain",
         ),
-        Rule(
-            "name_format",
-            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
-            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
-            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
-            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
-            respell_names,
-        ),
+        NAME_FORMAT,
         Rule(
             "arguments_not_object",
             "Invalid value at 'contents[1].parts[0].function_call.args' "

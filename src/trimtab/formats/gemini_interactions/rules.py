@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, Shape
+from trimtab.formats.gemini.rules import NAME_FORMAT
 from trimtab.formats.gemini_interactions import format as gemini_interactions
 from trimtab.formats.repair.content import (
     BEGIN,
@@ -22,7 +23,7 @@ from trimtab.formats.repair.content import (
 )
 from trimtab.formats.repair.orphan_results import remove_orphan_results
 from trimtab.formats.repair.pairing import answer_calls, rename_calls, scan_pairing
-from trimtab.formats.repair.tool_names import GEMINI_NAME, respell_names, scan_tool_names
+from trimtab.formats.repair.tool_names import GEMINI_NAME, scan_tool_names
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Set
 from trimtab.transcript.transcript import Transcript
@@ -103,14 +104,7 @@ TABLE = RuleTable(
             "Gemini's refusal of contents without parts; google-genai 3.4: UserInputStep",
             _fill,
         ),
-        Rule(
-            "name_format",
-            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
-            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
-            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
-            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
-            respell_names,
-        ),
+        NAME_FORMAT,
         Rule(
             "arguments_not_object",
             "Invalid value at 'input[1].arguments' (type.googleapis.com/google.protobuf.Struct)",

@@ -320,14 +320,7 @@ TABLE = RuleTable(
             system_order.alternate,
             dialects=frozenset(),
         ),
-        Rule(
-            "system_place",
-            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
-            "server tool result",
-            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
-            system_order.move_to_place,
-            dialects=frozenset(),
-        ),
+        system_order.PLACE_BY_GATEWAY,
         Rule(
             "no_user",
             "messages 参数非法。请检查文档。 (1214)",

@@ -148,14 +148,7 @@ TABLE = RuleTable(
             system_order.join_first,
             dialects=frozenset({}),
         ),
-        Rule(
-            "system_place",
-            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
-            "server tool result",
-            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
-            system_order.move_to_place,
-            dialects=frozenset(),
-        ),
+        system_order.PLACE_BY_GATEWAY,
         Rule(
             "too_many_marks",
             "more than four prompt_cache_breakpoint in one request (words not recorded)",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.formats.engine.rule import Finding, Repair, reports
+from trimtab.formats.engine.rule import Finding, Repair, Rule, reports
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message
@@ -165,14 +165,14 @@ def move_to_prompt(
 
 def _with_words(transcript: Transcript, tree: Any, values: Sequence[Any]) -> tuple[str, Any]:
     """The key of the system prompt, and the prompt with the words of these messages behind it."""
-    if transcript.format.name == "openai-responses":
-        said = [text for text in (tree.get("instructions"), *map(_words, values)) if text]
-        return "instructions", "\n\n".join(said)
-    prompt = tree.get("system")
+    key: str = transcript.format.system_key
+    prompt = tree.get(key)
+    if transcript.format.system_is_text:
+        return key, "\n\n".join(text for text in (prompt, *map(_words, values)) if text)
     parts = _listed(transcript, prompt) if prompt else []
     parts += [part for value in values for part in _listed(transcript, value.get("content"))
               if isinstance(part, dict) and isinstance(part.get("text"), str)]  # fmt: skip
-    return "system", parts
+    return key, parts
 
 
 def _words(value: Any) -> str:
@@ -182,6 +182,17 @@ def _words(value: Any) -> str:
     parts = content if isinstance(content, list) else ()
     texts = [part.get("text") for part in parts if isinstance(part, dict)]
     return "\n\n".join(text for text in texts if isinstance(text, str))
+
+
+PLACE_BY_GATEWAY = Rule(
+    "system_place",
+    "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+    "server tool result",
+    "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+    move_to_place,
+    dialects=frozenset(),
+)
+"""Of a gateway to Claude that takes another format; after a refusal."""
 
 
 # --- templates of open models: one system message, and first; roles that alternate -------------
@@ -204,7 +215,7 @@ def scan_not_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]
 
 def join_first(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """All system messages become one, the first: their texts in order."""
-    if transcript.format.name == "openai-responses":
+    if transcript.format.system_is_text:
         firsts = [n for n, m in enumerate(transcript.messages) if m.role == "system"]
         every = [Finding("system_not_first", (*transcript.base, n), "", n) for n in firsts]
         yield from move_to_prompt(transcript, tree, every)
