@@ -9,7 +9,6 @@ import base64
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from trimtab.jsontext.paths import Path
 from trimtab.planning import runs
@@ -55,27 +54,17 @@ def joins_next(transcript: Transcript, edit: Edit) -> bool:
 
 
 def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
-    """The groups that a drop or fold removes; None if they are not all present, whole and adjacent,
+    """The groups that a drop or fold removes; None if they are not all there, whole and in a row,
     or if the call that a fold keeps can no longer stay."""
     if edit.op == "fold":
         run = runs.run_of(transcript, edit)
         if run is None or (edit.anchor and anchor_of(transcript, edit) is None):
             return None
         return transcript.groups[run.first : run.last + 1]
-    if span := transcript.table.span(edit.targets):
-        fits = transcript.table.droppable(*span)
-        return transcript.groups[span[0] : span[1] + 1] if fits else None
-    targets, numbers = edit.targets, set[int]()
-    for ref in targets:
-        place = transcript.refs.get(ref)
-        number = None if place is None else transcript.group_number(place.message, place.index)
-        if number is None:
-            return None
-        numbers.add(number)
-    groups = tuple(transcript.groups[number] for number in sorted(numbers))
-    whole = sum(len(group.places) for group in groups) == len(set(targets))
-    closed = all(group.closed and group.has_calls for group in groups)
-    return groups if groups and whole and closed and _is_run(transcript, groups) else None
+    span = transcript.table.span(edit.targets)
+    if span is None or not transcript.table.droppable(*span):
+        return None
+    return transcript.groups[span[0] : span[1] + 1]
 
 
 def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
@@ -85,11 +74,6 @@ def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
         return runs.items(transcript, run) if run else []
     groups = groups_of(transcript, edit) or ()
     return [item for group in groups for item in group.items]
-
-
-def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
-    """Whether the groups are adjacent."""
-    return all(transcript.adjoin(before, after) for before, after in pairwise(groups))
 
 
 def dropped_groups(transcript: Transcript, edits: Iterable[Edit]) -> IntervalSet:
