@@ -72,6 +72,31 @@ def test_a_history_reads_alike(name, data):
     assert_same(name, messages_of(request, name))
 
 
+KEYS = sorted({key for format in FORMATS.values() for key in format.table.parts} | {"role", "type"})
+WORDS = st.sampled_from(
+    ["", "text", "tool", "user", "tool_use", "toolUse", "function_call", "thought"]
+)
+ODD = st.recursive(
+    st.none() | st.integers() | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS) | WORDS, inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+@given(st.dictionaries(st.sampled_from(KEYS), ODD, max_size=5))
+def test_no_message_is_too_odd_to_read(name, message):
+    table = FORMATS[name].table
+    assert isinstance(table.speaker(message), str)
+    for part in table.read(message):
+        assert isinstance(part.id + part.name, str)
+        assert isinstance(part.payload, str) or part.kind != "text"
+        assert part.failed in (True, False)
+
+
 @pytest.mark.data
 def test_the_recordings_read_alike():
     if folder() is None:

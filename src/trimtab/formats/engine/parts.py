@@ -238,9 +238,9 @@ class PartTable:
         """Who speaks."""
         if (row := self.item(message)) is not None:
             return "tool" if row.kind == "result" else row.speaker or "other"
-        type = message.get("type")
-        role = type if type and type in self.roles else message.get("role")
-        return self.roles.get(role, "other")
+        type, role = message.get("type"), message.get("role")
+        word = type if isinstance(type, str) and type in self.roles else role
+        return self.roles.get(word, "other") if isinstance(word, str | None) else "other"
 
     def read(self, message: Any) -> Iterator[NeutralPart]:
         """The parts of one message, in order; one without a row is of kind "other"."""
