@@ -280,10 +280,8 @@ class PartTable:
             type = next((key for key in part if _is_part_key(rows, key, part[key])), "")
         else:
             type = part["type"] if isinstance(part.get("type"), str) else ""
-        row = row_of(rows, camel(type) if self.by_key else type, part, speaker) or OTHER
-        if row.kind == "text" and not isinstance(value_at(part, row.payload), str):
-            row = OTHER
-        return type, row
+        word = camel(type) if self.by_key else type
+        return type, row_of(rows, word, part, speaker) or OTHER
 
 
 def _each(rows: Rows | PartRow) -> Iterator[PartRow]:
@@ -314,6 +312,8 @@ def row_of(rows: Rows, type: Any, part: Any, speaker: Speaker = "other") -> Part
 
 
 def _fits(row: PartRow, part: Any, speaker: Speaker) -> bool:
+    if row.kind == "text" and not isinstance(value_at(part, row.payload), str):
+        return False
     if row.speaker and row.speaker != speaker != "other":
         return False
     return row.when is None or bool(value_at(part, row.when[0]) == row.when[1])
