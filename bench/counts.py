@@ -27,7 +27,7 @@ from reference_tokenizers import Judge, judges  # noqa: E402
 
 from trimtab.transcript.tokens import Counter, counter_for  # noqa: E402
 
-MEAN, LEAST = (0.97, 1.25), 0.92
+MEAN, MIN = (0.97, 1.25), 0.92
 NEAR = 0.005
 ROUNDS = 5
 
@@ -42,7 +42,7 @@ def ratios(judge: Judge, texts: Sequence[Text]) -> Mapping[str, list[float]]:
 
 
 def is_within(of_kind: Sequence[float]) -> bool:
-    return MEAN[0] <= statistics.mean(of_kind) <= MEAN[1] and min(of_kind) >= LEAST
+    return MEAN[0] <= statistics.mean(of_kind) <= MEAN[1] and min(of_kind) >= MIN
 
 
 def print_family(judge: Judge, texts: Sequence[Text], whole: bool) -> bool:

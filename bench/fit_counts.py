@@ -35,7 +35,7 @@ SHARE = 0.88
 MARGIN = 1.04
 """For prose: of most scripts there is one text to fit on."""
 WEIGHT = {"prose, Latin, English": 4.0, "prose, Latin, others": 3.0}
-LEAST_OF_QWEN = {
+MIN_OF_QWEN = {
     "share": 0.97, "Greek": -0.48, "Indic": -0.5, "Thai": -0.24, "Georgian": -0.35,
     "Armenian": -0.3, "Cyrillic": -0.04, "Arabic": -0.1,
 }  # fmt: skip
@@ -91,7 +91,7 @@ def main() -> None:
     for family, base, judge, least, without in (
         ("Claude up to 4.6", "o200k", reference.claude("3.0", frame=7), {}, OLD),
         ("Claude from 4.7", "o200k", reference.claude("4.8", frame=6), {}, NEW),
-        ("Qwen from 3.5", "qwen3", reference.qwen_from_35(), LEAST_OF_QWEN, QWEN),
+        ("Qwen from 3.5", "qwen3", reference.qwen_from_35(), MIN_OF_QWEN, QWEN),
     ):
         by, count = judge
         share, *weights = fitted(texts, base, count(words), least, without)

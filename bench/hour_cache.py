@@ -20,8 +20,8 @@ from math import inf, isfinite
 from trimtab.logs import log_files
 from trimtab.pricing.keep_warm import (
     DOLLARS_A_DAY,
-    LEAST_GAPS,
     MARGIN,
+    MIN_GAPS,
     PINGS_A_SESSION,
     LearnedGaps,
     PrefixPrices,
@@ -112,7 +112,7 @@ def _play_session(
         five, hour = call.prices, hour_prices(call.prices)
         if not warm:
             known = gaps.of(one.agent, call.when, IDLE)
-            enough = len(known) - bisect_right(known, IDLE) >= LEAST_GAPS
+            enough = len(known) - bisect_right(known, IDLE) >= MIN_GAPS
             asked = way != "pings" and enough and (
                 cost_of_token(known, hour, left) < cost_of_token(known, five, left)
             )  # fmt: skip

@@ -38,7 +38,7 @@ TIMES_EACH = 3
 """How often each of them is broken."""
 FILES = ("image", "document")
 """Left out: a request may hold a hundred images, so that a longer one is cut besides."""
-MOST_CHARS = 200
+MAX_CHARS = 200
 """Of a text: some providers take 20 MB, so that a longer history is weighed and cut besides."""
 MODELS = {
     "openai-chat": "gpt-5.1",
@@ -47,8 +47,8 @@ MODELS = {
     "bedrock": "eu.anthropic.claude-opus-4-6-v1",
     "gemini": "gemini-2.5-pro",
 }
-MOST_RATIO = 2.4
-MOST_SECONDS = {"repaired": 1.0, "cut to half": 2.0}
+MAX_RATIO = 2.4
+MAX_SECONDS = {"repaired": 1.0, "cut to half": 2.0}
 
 
 def history(format: str, mutation: str, pieces: int) -> Any:
@@ -71,12 +71,12 @@ def _piece(draw: Draw, around: Frame, format: str, mutation: str, at: int) -> li
     for message in piece:
         message.parts = [part for part in message.parts if part.kind not in FILES] or message.parts
         for part in message.parts:
-            _shorten(part, MOST_CHARS)
+            _shorten(part, MAX_CHARS)
             part.id = f"{part.id}_{at}" if part.id else part.id
     for _ in range(TIMES_EACH):
         MUTATIONS[mutation](draw, piece)
     for part in (part for message in piece for part in message.parts):
-        _shorten(part, 10 * MOST_CHARS)
+        _shorten(part, 10 * MAX_CHARS)
     return piece
 
 
@@ -120,13 +120,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cut", action="store_true", help="cut to half its size, too")
     failed = False
-    for name in MOST_SECONDS if parser.parse_args().cut else ["repaired"]:
+    for name in MAX_SECONDS if parser.parse_args().cut else ["repaired"]:
         print(f"{name:20}", *(f"{format:>18}" for format in FORMATS), f"{'s at 4n':>10}", sep="")
         for mutation in MUTATIONS:
             share = 9.0 if name == "repaired" else 0.5
             found = [measured(format, mutation, share) for format in FORMATS]
             slowest = max(took for _, took in found)
-            bad = max(ratio for ratio, _ in found) > MOST_RATIO or slowest > MOST_SECONDS[name]
+            bad = max(ratio for ratio, _ in found) > MAX_RATIO or slowest > MAX_SECONDS[name]
             failed |= bad
             ratios = "".join(f"{ratio:>18.2f}" for ratio, _ in found)
             print(f"{mutation:20}{ratios}{slowest:>10.2f}{'  !' if bad else ''}", flush=True)

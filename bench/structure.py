@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import trimtab
 
-MOST_RATIO = 2.4
+MAX_RATIO = 2.4
 UNSAID = 0.05
 """Seconds below which a ratio says nothing."""
 
@@ -49,7 +49,7 @@ class Case(NamedTuple):
     window: int = 0
     recall: bool = False
     memory: float = 0.0
-    ratio: float = MOST_RATIO
+    ratio: float = MAX_RATIO
 
 
 def _chat(messages: list[Body]) -> Body:
@@ -294,12 +294,12 @@ def memory(case: Case) -> float:
     body = case.make(case.largest)
     size = len(json.dumps(body))
     Path("/proc/self/clear_refs").write_text("5")  # forget the most so far: proc(5)
-    before = _most_kilobytes()
+    before = _max_kilobytes()
     fit(case, body, size)
-    return (_most_kilobytes() - before) * 1024 / size
+    return (_max_kilobytes() - before) * 1024 / size
 
 
-def _most_kilobytes() -> int:
+def _max_kilobytes() -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 

@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 WINDOW = 32_000
 WIDE, NARROW = 1_060, 390
 CHART = "document.querySelector('[data-part=chart]')"
@@ -70,7 +70,7 @@ def main(wanted: str) -> int:
                 for dark in (False,) if name == "narrow" else (False, True):
                     path = PICTURES / f"{name}{'-dark' if dark else ''}.png"
                     path.write_bytes(fewer_colours(taken(page, width, part, dark)))
-                    large += path.stat().st_size > MOST_BYTES
+                    large += path.stat().st_size > MAX_BYTES
                     print(f"{path.relative_to(ROOT)}  {path.stat().st_size:,} bytes")
     return 1 if large else 0
 

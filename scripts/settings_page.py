@@ -20,7 +20,7 @@ from trimtab.setting_kinds import Declared, declared  # noqa: E402
 from trimtab.settings import Settings  # noqa: E402
 
 BEGIN, END = "<!-- keys: written by scripts/settings_page.py -->", "<!-- end of keys -->"
-MOST = 40
+MAX = 40
 """Characters of a default; a longer one is not told."""
 
 
@@ -49,7 +49,7 @@ HEAD = ("| key | takes | default | what it does |", "|---|---|---|---|")
 def _row(one: Declared) -> str:
     takes = one.kind.expected if one.kind.is_readable else f"{one.kind.give} (programs only)"
     default = "" if one.default in (None, "") else f"`{_toml(one.default)}`"
-    cells = (f"`{one.name}`", takes, default if len(default) <= MOST else "", one.help)
+    cells = (f"`{one.name}`", takes, default if len(default) <= MAX else "", one.help)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

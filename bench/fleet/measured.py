@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 from speed import WORDS  # noqa: E402
 
 import trimtab  # noqa: E402
-from fleet.model import MOST_A_TURN, WINDOW  # noqa: E402
+from fleet.model import MAX_A_TURN, WINDOW  # noqa: E402
 from trimtab import stores  # noqa: E402
 from trimtab.errors import StoreError  # noqa: E402
 from trimtab.sessions import conversation_store  # noqa: E402
@@ -93,7 +93,7 @@ def measure(
         before: list[Any] = []
         started = sum((back.counts for back in backs), Counter[str]())
         for turn, growth in enumerate(shape):
-            messages += step(turn, min(growth, MOST_A_TURN), 1_000 * seed + number)
+            messages += step(turn, min(growth, MAX_A_TURN), 1_000 * seed + number)
             for back in backs:
                 back.down = turn in third
             session = sessions[picks[turn]]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WINDOW = 32_000
-MOST_A_TURN = WINDOW // 4
+MAX_A_TURN = WINDOW // 4
 """Tokens; a turn of more is taken as of so many."""
 
 
@@ -44,7 +44,7 @@ def play(
     found, known, stored = Counter[str](), dict[int, Known](), 0
     total, served_by, last = 0, -1, 0
     for turn, growth in enumerate(shape):
-        total += min(growth, MOST_A_TURN)
+        total += min(growth, MAX_A_TURN)
         here = known.setdefault(replicas[turn], Known())
         found["reads"] += 1  # how the provider counts
         if not here.loaded or (not kept and served_by != replicas[turn]):

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from digests.chain import Chain, Clock, Told, as_keywords, body_bytes, internal
-from digests.corpus import FORMATS, MOST_TURNS, Record, Talk, number
+from digests.corpus import FORMATS, MAX_TURNS, Record, Talk, number
 
 WINDOWS = (8_192, 16_384, 32_768, 100_000)
 PRESETS = ("balanced", "economy", "in-place")
@@ -23,7 +23,7 @@ def run(
     talk: Talk,
     salt: str,
     *,
-    most: int = MOST_TURNS,
+    most: int = MAX_TURNS,
     jumps: bool = False,
     after: After | None = None,
     **keywords: Any,

@@ -25,7 +25,7 @@ SYSTEM = {
 }
 LONG = 60_000
 """Bytes above which something has to be done for a recording at the smaller windows."""
-MOST_TURNS = 60
+MAX_TURNS = 60
 """Of one conversation; a longer one is stepped through."""
 
 
@@ -130,7 +130,7 @@ class Talk:
         ]
         return starts if not mine or mine[-1] else [*starts, len(mine)]
 
-    def some_ends(self, most: int = MOST_TURNS) -> list[int]:
+    def some_ends(self, most: int = MAX_TURNS) -> list[int]:
         """At most so many of them, evenly, the last always."""
         step = -(-len(self.ends) // most) or 1
         return self.ends[(len(self.ends) - 1) % step :: step] if self.ends else []

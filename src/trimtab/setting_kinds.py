@@ -18,7 +18,7 @@ from trimtab import amounts
 from trimtab.errors import InvalidSetting, shown
 
 T = TypeVar("T")
-MOST = 2**62
+MAX = 2**62
 """The largest whole number a setting takes; nothing that is counted here comes near it."""
 
 
@@ -158,7 +158,7 @@ def nearest(name: str, names: Sequence[str] | Set[str], lead: str = "") -> str:
 
 def _read_whole(value: Any) -> int:
     number = amounts.amount(value) if isinstance(value, str) else value
-    if type(number) is not int or not 0 <= number <= MOST:
+    if type(number) is not int or not 0 <= number <= MAX:
         raise ValueError
     return number
 
@@ -214,7 +214,7 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MOST and isfinite(value)
+    return type(value) in (int, float) and 0 <= value <= MAX and isfinite(value)
 
 
 def _is_text(value: Any) -> bool:
@@ -230,7 +230,7 @@ def _whole(least: int, metavar: str) -> ValueKind:
 
     expected = "a whole number above 0" if least else "a whole number, 0 or more"
     return ValueKind(
-        lambda value: type(value) is int and least <= value <= MOST,
+        lambda value: type(value) is int and least <= value <= MAX,
         f'{expected}, or text such as "128k"', read, f'{expected}, or text such as "128k"', metavar,
         takes_text=True,
     )  # fmt: skip

@@ -50,7 +50,7 @@ class SummarizerTable:
     key_env: str = setting("", TEXT, "the variable that holds the key; unset: no key is sent")
     seconds: float = setting(30.0, SECONDS, "for all asks of one request together")
     parallel: int = setting(4, COUNT, "asks at the same time")
-    most_asks: int = setting(16, COUNT, "asks of one request")
+    max_asks: int = setting(16, COUNT, "asks of one request")
     steps: bool = setting(True, FLAG, "old steps too; false: their notes stay word for word")
 
     def summarizer(self, env: Mapping[str, str]) -> Summarizer:
@@ -66,7 +66,7 @@ class SummarizerTable:
             )
         endpoint = Endpoint(self.url, self.model, api=self.api, key=env.get(self.key_env, ""))
         return Summarizer(
-            endpoint, seconds=self.seconds, parallel=self.parallel, most_asks=self.most_asks,
+            endpoint, seconds=self.seconds, parallel=self.parallel, max_asks=self.max_asks,
             steps=self.steps,
         )  # fmt: skip
 

@@ -155,13 +155,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         ended, counts = day(args.hours, args.pause, folder)
     (files, threads), later = counts[WARM_UP], counts[WARM_UP:]
-    most, most_threads = (max(one[at] for one in later) for at in (0, 1))
+    most, max_threads = (max(one[at] for one in later) for at in (0, 1))
     print(
         f"{args.hours:g} h in pauses of {args.pause:g} s: {len(counts):,} requests, the store's "
         f"thread ended {ended:,} times; descriptors {files} at first, {most} at most, "
-        f"{later[-1][0]} at the end; threads {threads}, {most_threads}, {later[-1][1]}"
+        f"{later[-1][0]} at the end; threads {threads}, {max_threads}, {later[-1][1]}"
     )
-    return int(most > files + SPREAD or most_threads > threads + SPREAD)
+    return int(most > files + SPREAD or max_threads > threads + SPREAD)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import trimtab  # noqa: E402
 from soak.trial import case_of  # noqa: E402
 from trimtab import CannotFit  # noqa: E402
 
-LEAST_CHARS = 24
+MIN_CHARS = 24
 """Shorter strings say nothing of where they come from."""
 SHARES = (0.9, 0.7, 0.5, 0.3, 0.15)
 
@@ -61,7 +61,7 @@ def judge_recalls(request: Any, fitted: Any, tally: Tally, name: str) -> None:
         else:
             tally.exact[f"{fitted.format} {kind}"] += 1
     for text in given.strings - given.ids:
-        if len(text) >= LEAST_CHARS and text not in sent.strings and text not in back.strings:
+        if len(text) >= MIN_CHARS and text not in sent.strings and text not in back.strings:
             inside = any(text in other for other in (*sent.strings, *back.strings))
             if not inside:
                 tally.faults.append(f"{name}: neither sent nor recalled: {text[:200]!r}")

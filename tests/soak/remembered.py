@@ -20,7 +20,7 @@ from trimtab.reducers.article_selection import long_articles
 from trimtab.transcript.call_arguments import read_call
 from trimtab.transcript.model import Block
 
-MOST = 40_000
+MAX = 40_000
 """Results of each function that are kept."""
 
 _lines: dict[Any, Lines] = {}
@@ -58,11 +58,11 @@ def _remembered_levels(
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
-    if len(kept) >= MOST:
+    if len(kept) >= MAX:
         kept.clear()
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX)
 def _has_articles(text: str) -> bool:
     return bool(long_articles(text, Config(len).articles))
 
@@ -70,7 +70,7 @@ def _has_articles(text: str) -> bool:
 _PLACES: tuple[tuple[Any, str, Any, Any], ...] = (
     (trimtab.request.message_cache, "lines_of", lines_of, _remembered_lines),
     (trimtab.planning.planner, "levels_of", levels, _remembered_levels),
-    (trimtab.transcript.tool_calls, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
+    (trimtab.transcript.tool_calls, "read_call", read_call, lru_cache(maxsize=MAX)(read_call)),
 )
 
 

@@ -17,7 +17,7 @@ from trimtab.transcript.tokens import counter_for
 from trimtab_lab.testing import Answer
 
 OURS = frozenset(("recall", "note", "prune", "distill", "compress"))
-MOST_ROUNDS = 6
+MAX_ROUNDS = 6
 MARK = re.compile(r"m_([tfnqpe][ab]_\d{5})")
 """t: said by the model, f: of a file, n: of a note, q: asked of us, p: a path, e: a lie; then the
 tenant; then a number that comes once."""
@@ -150,7 +150,7 @@ def _seen(exchange: Exchange) -> Iterator[str]:
 
 def _said(exchange: Exchange) -> Iterator[str]:
     rounds = exchange.rounds()
-    if len(rounds) > MOST_ROUNDS:
+    if len(rounds) > MAX_ROUNDS:
         yield f"d: {len(rounds)} rounds"
     if exchange.raised is not None:
         if not exchange.refused() and not any(map(_too_long, exchange.records)):

@@ -41,7 +41,7 @@ from trimtab import stores  # noqa: E402
 SHORT_SECONDS = 60.0
 """Below, what is dear is done once or not at all."""
 DOWN_SECONDS = (0.0, 3.0)
-MOST_MEGABYTES = 500
+MAX_MEGABYTES = 500
 """A replica may take."""
 CONVERSATION = re.compile(r"^tenant (.+), conversation (\w+): an edit names")
 CLIENTS = 2
@@ -232,8 +232,8 @@ def judge_replica(one: Replica, found: Findings) -> None:
     for number, line in enumerate(text.splitlines()):
         if "Traceback" in line or "fell back" in line or "internal error" in line:
             found.fault(f"{one.log.name}:{number + 1}: {line[:200]}")
-    if one.highest_megabytes > MOST_MEGABYTES:
-        found.fault(f"{one.log.name}: {one.highest_megabytes:.0f} MB > {MOST_MEGABYTES}")
+    if one.highest_megabytes > MAX_MEGABYTES:
+        found.fault(f"{one.log.name}: {one.highest_megabytes:.0f} MB > {MAX_MEGABYTES}")
     found.counts["most megabytes of a replica"] = max(
         found.counts["most megabytes of a replica"], round(one.highest_megabytes)
     )

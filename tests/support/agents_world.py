@@ -23,7 +23,7 @@ from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "Do the steps."
 SECONDS = float(os.environ.get("TRIMTAB_AGENT_SECONDS", "240"))
-MOST_REQUESTS = 80
+MAX_REQUESTS = 80
 """An agent that loops is stopped by the provider."""
 
 
@@ -98,7 +98,7 @@ class Agent:
     final: str = ""
     again: tuple[str, ...] = ()
     """Words that take up its last session; () where it cannot."""
-    most_chars: int = 40_000
+    max_chars: int = 40_000
     """Of a result that it sends whole; longer ones it cuts, or moves to a file, by itself."""
 
 
@@ -107,12 +107,12 @@ AGENTS = (
           ("-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
           (("description", "list"),),
           again=("-c", "-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
-          most_chars=30_000),
+          max_chars=30_000),
     Agent("codex", "exec_command", "cmd",
           ("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox", "danger-full-access",
            "--json", PROMPT),
           again=("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox",
-                 "danger-full-access", "resume", "--last", "--json", PROMPT), most_chars=10_000),
+                 "danger-full-access", "resume", "--last", "--json", PROMPT), max_chars=10_000),
     Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),),
           again=("run", "-c", PROMPT)),
     Agent("gemini", "run_shell_command", "command",
@@ -120,10 +120,10 @@ AGENTS = (
           again=("-m", "gemini-2.5-pro", "-r", "latest", "-p", PROMPT, "--yolo", "--skip-trust")),
     Agent("qwen", "run_shell_command", "command",
           ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),),
-          again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai"), most_chars=25_000),
+          again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai"), max_chars=25_000),
     Agent("mini", "bash", "command",
           ("-y", "--exit-immediately", "-l", "0", "-m", "openai/gpt-5.1", "-t", PROMPT),
-          final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE", most_chars=10_000),
+          final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE", max_chars=10_000),
     Agent("aider", "", "",
           ("--model", "openai/gpt-5.1", "--yes-always", "--no-check-update", "--no-gitignore",
            "--no-show-model-warnings", "--no-analytics", "--no-show-release-notes",

@@ -65,7 +65,7 @@ def size(request: Any) -> int:
             '[articles]\nshares = [0.5, "20%"]\nleast-tokens = 9\nnewest_first = true\n'
             'list_keys = ["hits"]',
             ArticleRule(
-                shares=(0.5, 0.2), least_tokens=9, newest_first=True, list_keys=("hits",)
+                shares=(0.5, 0.2), min_tokens=9, newest_first=True, list_keys=("hits",)
             ),
         ),
     ],
@@ -118,7 +118,7 @@ def test_a_summarizer_from_files_sends_the_key_that_a_variable_holds_and_never_s
             MY_KEY="sesame",
         )
         asked = keywords["summarizer"]
-        assert (asked.seconds, asked.parallel, asked.most_asks, asked.steps) == (5, 2, 3, False)
+        assert (asked.seconds, asked.parallel, asked.max_asks, asked.steps) == (5, 2, 3, False)
         fitted = trimtab.fit(
             request, **as_keywords(window=size(request) // 2, counter="o200k", **keywords)
         )

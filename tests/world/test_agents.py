@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from agents_world import AGENTS, MOST_REQUESTS, ROOT, Story, run, traces
+from agents_world import AGENTS, MAX_REQUESTS, ROOT, Story, run, traces
 
 from trimtab_lab.testing import StrictProvider
 
@@ -42,7 +42,7 @@ def story(agent, steps, lines, **more):
 @EVERY
 def test_a_tool_turn_ends_as_it_does_without_us_and_leaves_no_trace(agent, tmp_path):
     told = story(agent, steps=1, lines=20)
-    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, max_requests=MAX_REQUESTS) as provider:
         done = run(agent, provider, tmp_path / "home")
         assert done.returncode == 0, done.stderr[-2_000:]
         assert "MARMALADE" in done.stdout
@@ -60,7 +60,7 @@ def test_a_history_five_times_the_window_ends_well_and_is_not_compacted_by_the_a
     agent, tmp_path
 ):
     told, window = story(agent, steps=34, lines=400), 40_000
-    with StrictProvider(told, window=window, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, window=window, max_requests=MAX_REQUESTS) as provider:
         done = run(agent, provider, tmp_path / "home", "--window", str(window))
         assert done.returncode == 0, done.stderr[-2_000:]
         assert "MARMALADE" in done.stdout
@@ -77,7 +77,7 @@ def test_a_history_five_times_the_window_ends_well_and_is_not_compacted_by_the_a
 @EVERY
 def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agent, tmp_path):
     told = story(agent, steps=6, lines=400, refuse_at=5 if agent.tool else 1)
-    with StrictProvider(told, window=200_000, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, window=200_000, max_requests=MAX_REQUESTS) as provider:
         done = run(agent, provider, tmp_path / "home")
         assert done.returncode == 0, done.stderr[-2_000:]
         assert "MARMALADE" in done.stdout
@@ -93,7 +93,7 @@ def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agen
 @EVERY
 def test_an_error_of_the_provider_in_mid_session_is_the_agent_s_to_try_again(agent, tmp_path):
     told = story(agent, steps=4, lines=20, fail_at=3 if agent.tool else 1)
-    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, max_requests=MAX_REQUESTS) as provider:
         done = run(agent, provider, tmp_path / "home")
         assert done.returncode == 0, done.stderr[-2_000:]
         assert "MARMALADE" in done.stdout
@@ -104,7 +104,7 @@ def test_an_error_of_the_provider_in_mid_session_is_the_agent_s_to_try_again(age
 @RESUMING
 def test_a_session_that_is_taken_up_again_begins_with_the_same_bytes(agent, tmp_path):
     told, window = story(agent, steps=14, lines=700), 100_000
-    with StrictProvider(told, window=window, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, window=window, max_requests=MAX_REQUESTS) as provider:
         words = ("--window", str(window))
         first = run(agent, provider, tmp_path / "home", *words)
         before = len(provider.requests)
@@ -161,7 +161,7 @@ def test_its_hooks_are_told_how_full_the_window_of_this_session_is(agent, tmp_pa
     hooked = _hooked(agent, home, log)
     monkeypatch.setenv("TRIMTAB_STATUS", json.dumps([str(home / "status.sh")]))
     told = story(agent, steps=3, lines=100)
-    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+    with StrictProvider(told, max_requests=MAX_REQUESTS) as provider:
         done = run(hooked, provider, home, "--window", "60k")
         assert done.returncode == 0, done.stderr[-2_000:]
         assert "MARMALADE" in done.stdout

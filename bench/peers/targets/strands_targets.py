@@ -25,7 +25,7 @@ from trimtab_lab.testing.conformance.stories import TOOLS
 logging.getLogger("strands").setLevel(logging.CRITICAL)
 
 
-MOST_REFUSALS = 60
+MAX_REFUSALS = 60
 """Of one request; each one is a call that a user pays for in time, and a summary in money."""
 
 
@@ -52,8 +52,8 @@ class _Provider(Model):
             body = {**self.request, "messages": copy.deepcopy(plain)}
             if weigh(body, "bedrock").tokens > self.window:
                 self.refused += 1
-                if self.refused > MOST_REFUSALS:
-                    raise RuntimeError(f"refused {MOST_REFUSALS} times, and sent once more")
+                if self.refused > MAX_REFUSALS:
+                    raise RuntimeError(f"refused {MAX_REFUSALS} times, and sent once more")
                 raise ContextWindowOverflowException("prompt is too long")
             self.took = body
         yield {"messageStart": {"role": "assistant"}}

@@ -23,7 +23,7 @@ PROXY = "TRIMTAB_PROXY"
 """The variable with the proxy's address and token, as ``trimtab run`` sets it for its agent."""
 _ADDRESS = "http://127.0.0.1:4141"
 _SECONDS = 0.5
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _SHOWN_KINDS = 3
 _SESSION_KEYS = ("session_id", "thread-id", "sessionID")
 
@@ -81,7 +81,7 @@ def _waiting() -> str:
             return ""
     except (OSError, ValueError):  # no descriptor (tests), or Windows, where pipes do not select
         pass
-    return sys.stdin.read(_MOST_BYTES)
+    return sys.stdin.read(_MAX_BYTES)
 
 
 def _first(given: dict[str, Any], keys: Sequence[str]) -> str:
@@ -114,7 +114,7 @@ def _asked(host: str, token: str, session: str) -> dict[str, Any] | None:
         with socket.create_connection((name.strip("[]"), int(port)), _SECONDS) as connection:
             connection.sendall(request.encode("latin-1"))
             data = b""
-            while len(data) < _MOST_BYTES and (part := connection.recv(65_536)):
+            while len(data) < _MAX_BYTES and (part := connection.recv(65_536)):
                 data += part
         head, _, body = data.partition(b"\r\n\r\n")
         answer = json.loads(body) if b" 200 " in head.partition(b"\r\n")[0] else None

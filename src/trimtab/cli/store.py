@@ -28,7 +28,7 @@ from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS, TenantStore
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_MOST_SHOWN = 50
+_MAX_SHOWN = 50
 
 
 def age(text: str) -> float:
@@ -66,10 +66,10 @@ def run_doctor(args: Namespace) -> int:
     store, tenant_store = _opened(args.store)
     conversations = [row for row in store.conversations() if not row.tenant.startswith(OURS)]
     faults = list(stores.faults(store, tenant_store))
-    for fault in faults[:_MOST_SHOWN]:
+    for fault in faults[:_MAX_SHOWN]:
         print(clean(fault))
-    if len(faults) > _MOST_SHOWN:
-        print(f"and {len(faults) - _MOST_SHOWN:,} more")
+    if len(faults) > _MAX_SHOWN:
+        print(f"and {len(faults) - _MAX_SHOWN:,} more")
     tenants = len({row.tenant for row in conversations})
     print(
         clean(f"{store.url}: {tenants:,} tenant(s), {len(conversations):,} conversation(s), ")

@@ -12,7 +12,7 @@ from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 
-MOST_NAMED = 50
+MAX_NAMED = 50
 STORES = "sqlite:///file.db, redis://…, postgresql://…"
 
 
@@ -81,6 +81,6 @@ def other_tenants(args: Namespace) -> str:
     tenants = {row.tenant for row in rows if not row.tenant.startswith(OURS)}
     if args.tenant in tenants:
         return ""
-    names = ", ".join(f"--tenant {name}" for name in sorted(tenants)[:MOST_NAMED])
+    names = ", ".join(f"--tenant {name}" for name in sorted(tenants)[:MAX_NAMED])
     here = f"here are: {names}" if names else "a proxy's are called like --tenant anthropic/local"
     return clean(f"nothing of tenant {args.tenant}; {here}")

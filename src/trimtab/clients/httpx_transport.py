@@ -37,7 +37,7 @@ from trimtab.retry.refusals.stream_start import StreamStart
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 Send = Callable[[Any], Any]
-_MOST_LINE_BYTES = 32_000_000
+_MAX_LINE_BYTES = 32_000_000
 """A longer line of a stream is not read as an event."""
 
 
@@ -99,7 +99,7 @@ class ResponseReader:
             *lines, self._line = self._line.split(b"\n")
             for line in lines:
                 self._read_line(bytes(line))
-        elif len(self._line) > _MOST_LINE_BYTES:
+        elif len(self._line) > _MAX_LINE_BYTES:
             self._line.clear()
 
     def _read_line(self, line: bytes) -> None:

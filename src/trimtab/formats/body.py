@@ -102,7 +102,7 @@ class RequestBody:
         return _size(paths.dump(self.tree) if self.written is None else self.written)
 
     @cached_property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """A cheap upper bound of ``body_bytes``, about six times as large; of a written request
         four times its length."""
         if self.written is not None:
@@ -115,7 +115,7 @@ class RequestBody:
 
     def exceeds(self, limit: int) -> bool:
         """Whether the encoded body has more than ``limit`` bytes."""
-        return self.most_bytes > limit and self.body_bytes > limit
+        return self.max_bytes > limit and self.body_bytes > limit
 
     def item_bytes(self, path: Path) -> int:
         """Size in bytes of the value at ``path`` as compact JSON."""

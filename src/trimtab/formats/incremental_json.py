@@ -24,7 +24,7 @@ from trimtab.jsontext.message_spans import MessageSpans
 
 _RECENT = 8
 """Most requests kept."""
-_MOST_BYTES = 32_000_000
+_MAX_BYTES = 32_000_000
 """Most bytes of all texts kept; the newest is always kept."""
 _SMALL = 16_384
 """Bytes below which a body is simply parsed whole."""
@@ -94,7 +94,7 @@ class IncrementalParser:
                 self._recent.remove(instead)
         self._recent.appendleft(text)
         with suppress(IndexError):  # another thread was first
-            while len(self._recent) > 1 and self.stored_bytes > _MOST_BYTES:
+            while len(self._recent) > 1 and self.stored_bytes > _MAX_BYTES:
                 self._recent.pop()
 
 

@@ -33,7 +33,7 @@ ALIKE = 0.75
 it says replaces what older ones say."""
 LITERAL = 2.0
 """Weight of a name of several words that stands as it is asked for, beside those of its words."""
-MOST_TERMS = 60
+MAX_TERMS = 60
 """Most terms of a query that are used, the rarest first."""
 COMMON_SHARE = 0.25
 """A term in a larger share of the passages is ignored."""
@@ -138,7 +138,7 @@ class PassageIndex:
         wanted += self._literals
         known = [term for term in wanted if term in self._postings]
         rare = [t for t in known if len(self._postings[t]) <= max(COMMON_SHARE * size, 8)] or known
-        rare = sorted(rare, key=lambda term: len(self._postings[term]))[:MOST_TERMS]
+        rare = sorted(rare, key=lambda term: len(self._postings[term]))[:MAX_TERMS]
         average = self._total / max(size, 1) or 1.0
         scores: dict[int, dict[str, float]] = {}
         for term in rare:

@@ -12,7 +12,7 @@ from trimtab.reducers.base import utf8_bytes
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
-MOST_SHARE = 0.5
+MAX_SHARE = 0.5
 """Advice is given if one kind of content takes at least this share of the request."""
 
 _DO = {
@@ -37,7 +37,7 @@ def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str
     if not total:
         return ""
     kind, size = kinds.most_common(1)[0]
-    if kind not in _DO or size < MOST_SHARE * total:
+    if kind not in _DO or size < MAX_SHARE * total:
         return ""
     named = max((n for k, n in tools if k == kind), key=lambda n: (tools[kind, n], n))
     return f"{_what(kind, named)} {size:,} of {total:,} {unit}: {_DO[kind]}."
@@ -47,7 +47,7 @@ def advice_beside(tree: Any, read: int) -> str:
     """One sentence that names the value in which most bytes of a request are, where most of it is
     in no block; "" elsewhere.  ``read``: bytes of the blocks."""
     whole = utf8_bytes(dump(tree))
-    if whole - read < MOST_SHARE * whole:
+    if whole - read < MAX_SHARE * whole:
         return ""
     path: Path = ()
     size, value = whole, tree
@@ -56,7 +56,7 @@ def advice_beside(tree: Any, read: int) -> str:
         inner = enumerate(value) if isinstance(value, list) else inner
         sizes = {key: utf8_bytes(dump(child)) for key, child in inner}
         key = max(sizes, key=lambda key: sizes[key], default=None)
-        if key is None or sizes[key] < MOST_SHARE * whole:
+        if key is None or sizes[key] < MAX_SHARE * whole:
             break
         path, size, value = (*path, key), sizes[key], value[key]
     return (

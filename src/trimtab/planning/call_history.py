@@ -28,7 +28,7 @@ was requested."""
 SIZE_SHARE = 0.5
 """If a file was changed in between, a later read or write replaces an earlier one even with other
 lines, but only if it has at least this share of its chars."""
-_MOST_LATER = 16
+_MAX_LATER = 16
 
 
 class Superseding(NamedTuple):
@@ -193,10 +193,10 @@ class _Later:
             return
         action = call.arguments.action
         if action == "write":
-            self.writes = [*self.writes, call][:_MOST_LATER]
+            self.writes = [*self.writes, call][:_MAX_LATER]
         elif action == "edit":
-            self.edits = [*self.edits, call][-_MOST_LATER:]
-        elif action == "read" and len(self.reads) < _MOST_LATER:
+            self.edits = [*self.edits, call][-_MAX_LATER:]
+        elif action == "read" and len(self.reads) < _MAX_LATER:
             self.reads.append((*_shown(call), call))
 
     def over(self, call: ToolCall) -> Superseding | None:

@@ -38,7 +38,7 @@ from trimtab.planning.runs import Run, closing_of
 from trimtab.planning.user_cuts import cut_pastes
 from trimtab.transcript.user_text import pieces_of, spans_of
 
-PASSES, LEAST_TOKENS = 4, 24
+PASSES, MIN_TOKENS = 4, 24
 """Words are put back as far as they fit: at most so many times, each time so many tokens fewer."""
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
@@ -113,9 +113,9 @@ def _write_back(planner: Planner, run: Run) -> None:
             over = state.tokens - most
             state.reopen(next(one for one in state.runs if one.run == run))
         else:
-            over = LEAST_TOKENS
+            over = MIN_TOKENS
         state.put_back(stood)
-        room -= max(over, LEAST_TOKENS)
+        room -= max(over, MIN_TOKENS)
         if room <= 0:
             return
 

@@ -32,7 +32,7 @@ little, since the head stays cached."""
 OLD_WORDS = 0.4
 """The user's old words count as fixed up to this share of the capacity; what is above it counts as
 room for a batch, which may fold old turns."""
-LEAST_ROOM = 4_000
+MIN_ROOM = 4_000
 """Tokens: in a smaller room, the error of the estimated lines is larger than LEFT_FREE."""
 NEWEST_GROUPS = 12
 """The present growth is that of so many of the newest steps."""
@@ -155,7 +155,7 @@ class Eligibility:
         return self._fixed + min(self._old_words, int(OLD_WORDS * self.capacity))
 
     @cached_property
-    def least_fixed(self) -> int:
+    def min_fixed(self) -> int:
         """``fixed`` without the user's old words."""
         return self._fixed
 
@@ -243,7 +243,7 @@ class Eligibility:
         groups = self.transcript.groups
         if (
             not self.has_little_room
-            or self.room < LEAST_ROOM
+            or self.room < MIN_ROOM
             or not groups
             or not groups[-1].has_calls
         ):

@@ -40,7 +40,7 @@ from trimtab.planning.line_selection import (
     verbatim,
 )
 from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weights
-from trimtab.planning.planner import FOLD_LOSS, LEAST_GAIN, Planner
+from trimtab.planning.planner import FOLD_LOSS, MIN_GAIN, Planner
 from trimtab.planning.record import Entry, listed_first
 from trimtab.reducers import Offer
 from trimtab.reducers.asked import Asked, places
@@ -350,7 +350,7 @@ def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     if not rows or state.price(place, offer) < state.price(place, least):
         offer = least  # nothing may be smaller than what the minimum is made of
     gain = state.cost(place) - state.price(place, offer)
-    if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.sizes.counter):
+    if gain >= MIN_GAIN and smaller(offer.text, place.block.text, planner.sizes.counter):
         planner.show(place, offer)
 
 

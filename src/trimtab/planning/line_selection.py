@@ -40,7 +40,7 @@ CONTEXT = 0.1
 """Share of a kept line's value that its neighbours get as its context."""
 
 
-MOST_LINES = 50_000
+MAX_LINES = 50_000
 """Of more lines than twice this only so many, the best, are compared at once, to save memory."""
 Priced = tuple[float, int]
 """(−price, number) of a line."""
@@ -220,9 +220,9 @@ class LineSelector:
                     continue
                 if at - start not in kept and at not in passed:
                     best.append((-price, at))
-                    if len(best) > 2 * MOST_LINES:
+                    if len(best) > 2 * MAX_LINES:
                         best.sort()
-                        del best[MOST_LINES:]
+                        del best[MAX_LINES:]
                         last, least = best[-1], -best[-1][0]
         heapq.heapify(best)
         self._heap, self._last = best, last

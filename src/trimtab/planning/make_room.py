@@ -33,7 +33,7 @@ def make_room(planner: Planner) -> None:
                 planner.fill(goal)
                 planner.revert(goal)
                 return
-        planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=STALE, priced=True)
+        planner.reduce(places, lambda: state.tokens <= goal, SMALL, max_loss=STALE, priced=True)
         remove_dead_weight(planner, lambda: state.tokens <= goal)
         if state.tokens > goal:
             goal = planner.goal = eligibility.lasting_target
@@ -47,7 +47,7 @@ def make_room(planner: Planner) -> None:
             _attempt(planner, "cut of pastes", partial(_cut_pastes, planner, goal))
         crosses = state.tokens > enough and planner.inputs.drops
         if crosses and (came_over or not _was_fitted_before(planner)):
-            room = max(0, bounds.trigger - eligibility.least_fixed)
+            room = max(0, bounds.trigger - eligibility.min_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(cross, planner, first, anew))
         planner.strip_notes(lambda: state.tokens <= bounds.trigger)
@@ -154,4 +154,4 @@ def dead_places(planner: Planner) -> Iterator[Place]:
 def remove_dead_weight(planner: Planner, enough: Callable[[], bool]) -> None:
     """Reduce dead weight, the least loss first, until ``enough``."""
     if not enough():
-        planner.reduce(dead_places(planner), enough, most_loss=STALE, which="dead")
+        planner.reduce(dead_places(planner), enough, max_loss=STALE, which="dead")

@@ -45,7 +45,7 @@ from trimtab.transcript.transcript import Transcript
 
 FOLD_LOSS = 0.5
 """Loss of folding a step, of which the best lines are kept."""
-LEAST_GAIN = 16
+MIN_GAIN = 16
 """The least tokens that an edit must save."""
 FILL_TOKENS = 128
 """The least free tokens for which an excerpt is lengthened."""
@@ -152,7 +152,7 @@ class Planner:
                 continue
             then = before.tokens if before else self.state.whole(place)
             beside = shown.tokens - self.sizes.counter(shown.offer.text)  # label and frame
-            tokens = min(shown.tokens + slack, then - LEAST_GAIN) - beside
+            tokens = min(shown.tokens + slack, then - MIN_GAIN) - beside
             offer = self._longer(place, shown.offer.kind, tokens)
             if offer is None:
                 continue
@@ -244,7 +244,7 @@ class Planner:
         worth, lost, now = value(place.block, whole, age), 0.0, self.state.cost(place)
         for offer in self.offers(place, which):
             tokens = self.state.price(place, offer)
-            if now - tokens < LEAST_GAIN and not place.block.media:
+            if now - tokens < MIN_GAIN and not place.block.media:
                 continue
             now_lost = worth * (1.0 - sqrt(1.0 - offer.loss))
             more = max(now_lost - lost, 0.0)
@@ -256,29 +256,29 @@ class Planner:
         self,
         places: Iterable[Place],
         enough: Callable[[], bool],
-        least: int = LEAST_GAIN,
+        least: int = MIN_GAIN,
         *,
-        most_loss: float = 1.0,
+        max_loss: float = 1.0,
         priced: bool = False,
         which: Which | None = None,
     ) -> None:
         """Take the cheapest step, again and again, until it is enough or nothing is left.
 
-        ``most_loss``: only steps that lose no more; ``priced``: and those that come with a price;
+        ``max_loss``: only steps that lose no more; ``priced``: and those that come with a price;
         ``which``: of these reducers alone (None: those that may offer so little a loss).
         """
         heap: list[tuple[float, Key, Place, Offer, int, Steps]] = []
 
         def push(place: Place, steps: Steps) -> None:
             for price, offer, tokens in steps:
-                if offer.loss <= most_loss or (priced and offer.price is not None):
+                if offer.loss <= max_loss or (priced and offer.price is not None):
                     key = (place.message, place.index)
                     heapq.heappush(heap, (price, key, place, offer, tokens, steps))
                 return
 
         if enough():
             return
-        asked = which or ("all" if most_loss == 1.0 else "light")
+        asked = which or ("all" if max_loss == 1.0 else "light")
         for place in places:
             if self.state.cost(place) > least and not self.state.is_dropped(place):
                 push(place, self._steps(place, asked))
@@ -291,11 +291,11 @@ class Planner:
         """Show the smallest level of each block, which no sequence of steps can beat."""
         for place in places:
             now = self.state.cost(place)
-            if now <= LEAST_GAIN or self.state.is_dropped(place):
+            if now <= MIN_GAIN or self.state.is_dropped(place):
                 continue
             prices = [(self.state.price(place, offer), offer) for offer in self.offers(place)]
             least = min(prices, key=lambda pair: pair[0], default=None)
-            if least is not None and (now - least[0] >= LEAST_GAIN or place.block.media):
+            if least is not None and (now - least[0] >= MIN_GAIN or place.block.media):
                 for _, offer in prices:
                     self.used(offer.kind)
                 self.show(place, least[1], least[0])

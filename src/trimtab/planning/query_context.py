@@ -15,13 +15,13 @@ from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
 QUESTION_CHARS = 4_000
-QUERY_CHARS, MOST_QUERIES = 400, 32
-"""A longer argument is not taken for a query; only the newest MOST_QUERIES are used."""
+QUERY_CHARS, MAX_QUERIES = 400, 32
+"""A longer argument is not taken for a query; only the newest MAX_QUERIES are used."""
 ASKING_CHARS = 2_000
 """A longer text is a paste or a report, and not a question."""
 NEWEST_TEXTS, NEWEST_STEPS = 3, 4
 """Of the user's texts and of the model's turns, how many of the newest ask for something."""
-LOOKED_AT = 4 * MOST_QUERIES
+LOOKED_AT = 4 * MAX_QUERIES
 """How many of the newest messages are searched for queries."""
 
 
@@ -99,12 +99,12 @@ class QueryContext:
         """Short strings in the arguments of the calls since the user spoke, newest first."""
         queries: list[str] = []
         for message in self.transcript.messages[: -LOOKED_AT - 1 : -1]:
-            if len(queries) >= MOST_QUERIES or (message.role == "user" and not message.results):
+            if len(queries) >= MAX_QUERIES or (message.role == "user" and not message.results):
                 break
             for block in message.blocks:
                 if block.kind == "call":
                     queries += _strings(block.text)
-        return queries[:MOST_QUERIES]
+        return queries[:MAX_QUERIES]
 
     def _call(self, place: Place) -> str:
         """The arguments of the call that a result answers; "" if there is none."""

@@ -22,7 +22,7 @@ from trimtab.transcript.transcript import Transcript
 
 Key = tuple[int, int]
 """(message, index) of a block."""
-LEAST_TEXTS = 8
+MIN_TEXTS = 8
 """Fewer texts are reduced one by one."""
 SMALL_TOKENS = 96
 """Texts that are larger on average are documents, and are reduced one by one too."""
@@ -216,11 +216,11 @@ class JoinedBlocks:
         self._first: dict[Key, Key] = {}
         """Key of each text of a run → key of the first."""
         for number, message in enumerate(transcript.messages):
-            if len(message.blocks) < LEAST_TEXTS or not message.results:
+            if len(message.blocks) < MIN_TEXTS or not message.results:
                 continue
             for run in _joined_runs(number, message):
                 tokens = sum(sizes.block(transcript, place) for place in run)
-                if len(run) >= LEAST_TEXTS and tokens <= SMALL_TOKENS * len(run):
+                if len(run) >= MIN_TEXTS and tokens <= SMALL_TOKENS * len(run):
                     self.add(run)
 
     def __len__(self) -> int:
@@ -239,7 +239,7 @@ class JoinedBlocks:
             del self._first[member.message, member.index]
         at = next((n for n, one in enumerate(run) if one.index == place.index), 0)
         for part in (run[:at], run[at + 1 :]):
-            if len(part) >= LEAST_TEXTS:
+            if len(part) >= MIN_TEXTS:
                 self.add(part)
 
     def first(self, place: Place) -> Key:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import ConversationUsage
 
-LEAST = 5
+MIN = 5
 """The fewest conversations in each arm; with fewer no savings are reported."""
 CONFIDENCE = 0.95
 
@@ -51,7 +51,7 @@ class Savings:
         if self.outgrown:
             arms += f" ({self.outgrown:,} of them until they no longer fitted)"
         if self.saved is None or self.low is None or self.high is None:
-            return f"not measured: {arms}; it takes {LEAST} of each that have a price"
+            return f"not measured: {arms}; it takes {MIN} of each that have a price"
         return (
             f"{100 * self.saved:.1f} % of what prompts would have cost, between "
             f"{100 * self.low:.1f} % and {100 * self.high:.1f} % at 95 % confidence; {arms}"
@@ -62,7 +62,7 @@ def savings(treated: Sequence[ArmUnit], control: Sequence[ArmUnit], outgrown: in
     """Compare two arms."""
     arms = [[unit for unit in arm if unit.arrived > 0] for arm in (treated, control)]
     counts = Savings(len(arms[0]), len(arms[1]), outgrown)
-    if min(len(arm) for arm in arms) < LEAST or any(_cost(arm) <= 0 for arm in arms):
+    if min(len(arm) for arm in arms) < MIN or any(_cost(arm) <= 0 for arm in arms):
         return counts
     (ours, our_error), (theirs, their_error) = (_log_ratio(arm) for arm in arms)
     variance = our_error + their_error

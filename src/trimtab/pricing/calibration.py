@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 KEPT = 32
 """How many samples are kept of a model: the newest."""
-LEAST_TOKENS = 1_000
+MIN_TOKENS = 1_000
 """Smaller requests are not sampled: their fixed parts outweigh their texts."""
 SLOPES_APART = 0.02
 """The two slopes are estimated separately if the two sizes vary independently by this share."""
-LEAST_SHARE = 0.4
+MIN_SHARE = 0.4
 """Share of our count: a lower billed count is not of the same text, but leaves out cached tokens or
 text that a server truncated.  (Our factors go up to 1.5, and tokenizers differ by less than
 that.)"""
@@ -57,9 +57,9 @@ class Calibration:
 
     def add(self, sample: UsageSample) -> Calibration:
         """A calibration with one more sample; ``self`` if it is too small or billed too low."""
-        if sample.visible + sample.signed < LEAST_TOKENS or sample.billed <= 0:
+        if sample.visible + sample.signed < MIN_TOKENS or sample.billed <= 0:
             return self
-        if sample.billed < LEAST_SHARE * sample.visible:
+        if sample.billed < MIN_SHARE * sample.visible:
             return self
         return Calibration((*self.samples, sample)[-KEPT:])
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trimtab.planning.make_room import dead_places
-from trimtab.planning.planner import LEAST_GAIN, Planner
+from trimtab.planning.planner import MIN_GAIN, Planner
 from trimtab.planning.presets import STALE
 from trimtab.pricing.economics import EditBatch, SentTokens, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
@@ -58,12 +58,12 @@ def _dead_blocks(planner: Planner) -> list[DeadBlock]:
     """The dead weight not reduced yet, oldest first, each with the offer of least loss."""
     dead = []
     for place in dead_places(planner):
-        if planner.state.is_dropped(place) or planner.state.cost(place) <= LEAST_GAIN:
+        if planner.state.is_dropped(place) or planner.state.cost(place) <= MIN_GAIN:
             continue
         offer = next(planner.offers(place, "dead"), None)
         if offer is not None and offer.loss <= STALE:
             saved = planner.state.cost(place) - planner.state.price(place, offer)
-            if saved >= LEAST_GAIN:
+            if saved >= MIN_GAIN:
                 dead.append(DeadBlock(place, offer, saved))
     return dead
 

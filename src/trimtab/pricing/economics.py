@@ -29,11 +29,11 @@ from trimtab.transcript.transcript import Transcript
 COLD_SHARE = 0.5
 """With a lost cache a batch starts at this share of the way from the target to the trigger."""
 
-LEAST_SHARE = 0.03
+MIN_SHARE = 0.03
 """A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
 adds."""
 
-LEAST_SAVED = 64
+MIN_SAVED_TOKENS = 64
 """Tokens: a batch that is not forced must save more.  The two notes of a fold cost about as much,
 so a request at its minimum is not fitted again just for shorter notes."""
 
@@ -125,7 +125,7 @@ def batch_cost(
     )  # fmt: skip
 
 
-MIN_SAVED = 0.25
+MIN_SAVED_SHARE = 0.25
 """Share of a request that a cut before the trigger must save: a cut moves the whole cache."""
 
 
@@ -136,7 +136,7 @@ def pays(prices: Prices, batch: EditBatch, tokens: int, calls: int) -> bool:
     As many calls are expected as there were: with no knowledge of the future a cut made when the
     past calls would have paid for it costs at most twice the best (the rule of renting skis).
     """
-    return batch.saved >= MIN_SAVED * tokens and break_even(prices, batch) < calls
+    return batch.saved >= MIN_SAVED_SHARE * tokens and break_even(prices, batch) < calls
 
 
 def requests_left(transcript: Transcript) -> int:
@@ -183,8 +183,8 @@ def bounds_for_lost_cache(bounds: Bounds) -> Bounds:
 def is_worthwhile(transcript: Transcript, sizes: TokenSizes, capacity: int, saved: int) -> bool:
     """Whether a batch that is not forced saves more than the next call will take, or a share of
     ``capacity``.  A smaller one would lose the cache at every turn."""
-    least = min(tokens_of_calls(transcript, sizes, 1) or 0, int(capacity * LEAST_SHARE))
-    return saved > max(least, LEAST_SAVED)
+    least = min(tokens_of_calls(transcript, sizes, 1) or 0, int(capacity * MIN_SHARE))
+    return saved > max(least, MIN_SAVED_TOKENS)
 
 
 class SentTokens:

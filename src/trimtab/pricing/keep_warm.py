@@ -20,9 +20,9 @@ from trimtab.pricing import models
 
 MARGIN = 30.0
 """Seconds before expiry at which a ping is sent: it takes a while to arrive."""
-LEAST_GAPS = 20
+MIN_GAPS = 20
 """How many gaps longer than the present one must be known; with fewer no ping is sent."""
-MOST_GAPS = 2_000
+MAX_GAPS = 2_000
 """How many gaps are kept of one agent and hour."""
 DOLLARS_A_DAY = 1.0
 PINGS_A_SESSION = 12
@@ -94,7 +94,7 @@ def plan_pings(
     0
     """
     behind = gaps[bisect_right(gaps, idle) :]
-    if len(behind) < LEAST_GAPS:
+    if len(behind) < MIN_GAPS:
         return PingPlan(0, 0.0)
     cached = tokens if read is None else min(read, tokens)
     count = len(behind) + 1  # one more that never continues, as the sample is small
@@ -125,7 +125,7 @@ class LearnedGaps:
             self.by_agent.setdefault(agent, []),
         ):
             insort(gaps, gap)
-            if len(gaps) > MOST_GAPS:
+            if len(gaps) > MAX_GAPS:
                 del gaps[len(gaps) // 2]  # from the middle, because the tails decide
 
     def take(self, other: LearnedGaps) -> None:
@@ -137,7 +137,7 @@ class LearnedGaps:
     def of(self, agent: str, when: float, idle: float) -> Sequence[float]:
         """The gaps to decide by: of this hour, or of the agent's whole day if these are too few."""
         hourly = self.by_hour.get((agent, _hour(when)), [])
-        if len(hourly) - bisect_right(hourly, idle) >= LEAST_GAPS:
+        if len(hourly) - bisect_right(hourly, idle) >= MIN_GAPS:
             return hourly
         return self.by_agent.get(agent, [])
 

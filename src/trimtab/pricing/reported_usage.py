@@ -44,7 +44,7 @@ class ReportedUsage:
         return self.cleared + (self.input_tokens if self.first_step is None else self.first_step)
 
 
-MOST_TOKENS = 1_000_000_000
+MAX_TOKENS = 1_000_000_000
 """A larger count is none: no prompt and no answer has so many."""
 _ANSWERS = [format.rewriter.answers for format in reversed(FORMATS.values())]
 _TOKENS = [one.tokens for one in _ANSWERS]
@@ -195,6 +195,6 @@ def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 def _number(values: Mapping[str, Any], names: Sequence[str]) -> int | None:
     for name in names:
         number = values.get(name)
-        if type(number) is int and 0 <= number <= MOST_TOKENS:
+        if type(number) is int and 0 <= number <= MAX_TOKENS:
             return number
     return None

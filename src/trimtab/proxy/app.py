@@ -54,7 +54,7 @@ class Proxy:
         self.draining = False
         """Whether the server is stopping, while answers still run."""
         self.addons = Addons(self)
-        self.held = HeldBytes(self.settings.most_held_bytes)
+        self.held = HeldBytes(self.settings.max_held_bytes)
         self._numbers = count(1)
         self._running = AsyncExitStack()
 
@@ -68,7 +68,7 @@ class Proxy:
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
         self.settings = self.tenants.settings = self.access.settings = fresh
-        self.held.most = fresh.most_held_bytes
+        self.held.most = fresh.max_held_bytes
 
     # --- ASGI --------------------------------------------------------------------------------
 

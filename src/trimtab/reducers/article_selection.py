@@ -27,7 +27,7 @@ from trimtab.transcript.model import Block
 STEP = 1 / 40
 """Least share of the articles' tokens that a level removes, so that there are few levels; one
 article of 21 that is cut to 30 % is more."""
-MOST_LOSS = 0.8
+MAX_LOSS = 0.8
 """Loss if only titles and URLs are kept; less than that of an excerpt of the same size, which may
 not even have them."""
 
@@ -40,7 +40,7 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
     with ``[...]`` between them; last to title and URL.  An article of which at most the largest of
     these shares is left is marked as compressed; one with the mark is not changed.
     """
-    if block.kind != "result" or len(block.text) < LEAST_BYTES:
+    if block.kind != "result" or len(block.text) < MIN_BYTES:
         return
     rule = config.articles
     candidates = long_articles(block.text, rule)
@@ -48,7 +48,7 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
         return
     able = [
         item for item in rank_articles(candidates, config)
-        if not item.article.compressed and item.tokens >= rule.least_tokens
+        if not item.article.compressed and item.tokens >= rule.min_tokens
     ]  # fmt: skip
     if able:
         yield from _levels(block.text, able, config)
@@ -66,7 +66,7 @@ def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[O
         order.setdefault(items[step.item].article.start, (paid, len(order)))
         if unsaid < whole * STEP and number + 1 < len(steps):
             continue
-        share = round(MOST_LOSS * lost / every, 3) if every else MOST_LOSS
+        share = round(MAX_LOSS * lost / every, 3) if every else MAX_LOSS
         reduced = tuple(item for item in items if len(item.kept) < len(item.segments))
         reduced = tuple(sorted(reduced, key=lambda item: item.article.start))
         why = f"{len(reduced)} of {len(items)} articles shortened, least relevant first"
@@ -271,7 +271,7 @@ def _step(
 
 # --- the segments of an article ---
 
-LEAST_CHARS, MOST_CHARS = 20, 600
+MIN_CHARS, MAX_CHARS = 20, 600
 GAP = "[...]"
 _END = re.compile(
     r"\n+"
@@ -319,7 +319,7 @@ def _divided(text: str, start: int, stop: int, ends: re.Pattern[str]) -> Iterato
     heading = bool(_HEADING.match(text, start))
     for match in ends.finditer(text, start, stop):
         line_ends = "\n" in match[0]
-        if match.end() - start >= LEAST_CHARS or (heading and line_ends):
+        if match.end() - start >= MIN_CHARS or (heading and line_ends):
             yield from _bounded(text, start, match.end(), heading)
             start = match.end()
             heading = bool(_HEADING.match(text, start))
@@ -328,9 +328,9 @@ def _divided(text: str, start: int, stop: int, ends: re.Pattern[str]) -> Iterato
 
 
 def _bounded(text: str, start: int, end: int, heading: bool) -> Iterator[Segment]:
-    while end - start > MOST_CHARS:
-        middle = text.rfind(" ", start + MOST_CHARS // 2, start + MOST_CHARS) + 1
-        middle = max(middle or at_or_before(text, start + MOST_CHARS), start + 1)
+    while end - start > MAX_CHARS:
+        middle = text.rfind(" ", start + MAX_CHARS // 2, start + MAX_CHARS) + 1
+        middle = max(middle or at_or_before(text, start + MAX_CHARS), start + 1)
         yield Segment(start, middle, heading)
         start, heading = middle, False
     yield Segment(start, end, heading)
@@ -352,14 +352,14 @@ def join_segments(text: str, whole: Sequence[Segment], kept: frozenset[int] | se
 
 # --- the articles of a text, in any format of list ---
 
-LEAST_BYTES = 400
+MIN_BYTES = 400
 """Least bytes of an article; a list of shorter items is treated as a table."""
 
 
 def long_articles(text: str, rule: ArticleRule) -> list[Article]:
     """The articles of a text that are long enough to shorten; [] if it has no list of articles."""
     articles = all_articles(text, rule)
-    return [article for article in articles if utf8_bytes(article.content) >= LEAST_BYTES]
+    return [article for article in articles if utf8_bytes(article.content) >= MIN_BYTES]
 
 
 def all_articles(text: str, rule: ArticleRule) -> list[Article]:

@@ -15,7 +15,7 @@ MAX_TOLD = 24
 """A name that a text has more often says nothing about where its answer is."""
 RARE = 3
 """A name on at most so many lines makes each of them mandatory."""
-LEAST_RARE = 0.999
+MIN_RARE = 0.999
 """Least worth, times RARE, of a mention of a rare name; a sum of thirds is not quite one."""
 
 _QUOTED = re.compile(r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|(?<!\w)'([^'\n]{2,120})'(?!\w)")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trimtab.reducers.asked import LEAST_RARE, RARE, Asked, places
+from trimtab.reducers.asked import MIN_RARE, RARE, Asked, places
 from trimtab.reducers.base import (
     Config,
     Offer,
@@ -141,7 +141,7 @@ def cut_around(text: str, chars: int, asked: Asked, note: str = "") -> str:
 def _windows(text: str, chars: int, asked: Asked) -> list[tuple[int, int]]:
     """What is around the rarest mentions, in order; at most three quarters of ``chars``."""
     found = places(text, asked) if asked else {}
-    best = sorted((at for at in found if found[at] * RARE >= LEAST_RARE), key=lambda at: -found[at])
+    best = sorted((at for at in found if found[at] * RARE >= MIN_RARE), key=lambda at: -found[at])
     windows: list[tuple[int, int]] = []
     for at in best:
         reach = min(WINDOW_CHARS, chars // 4)
@@ -209,17 +209,17 @@ def cut(block: Block, config: Config) -> Iterator[Offer]:
         yield from cut_levels(block.text, config, _note(block.text, config))
 
 
-LEAST_MINIFIED = 2_000
+MIN_MINIFIED = 2_000
 MINIFIED = "[minified, "
 
 
 def long_lines(block: Block, config: Config) -> Iterator[Offer]:
     """``cut`` for a text that is mostly one line of minified code, which ``blobs`` takes out."""
     text = block.text
-    if block.kind != "result" or len(text) < LEAST_MINIFIED:
+    if block.kind != "result" or len(text) < MIN_MINIFIED:
         return
     longest = max(text.split("\n"), key=len)
-    if 2 * len(longest) < len(text) or len(longest) < LEAST_MINIFIED:
+    if 2 * len(longest) < len(text) or len(longest) < MIN_MINIFIED:
         return
     if MINIFIED not in shorten_blobs(longest):
         return

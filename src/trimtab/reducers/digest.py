@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from itertools import count as counting
 from typing import NamedTuple
 
-from trimtab.reducers.asked import LEAST_RARE, NOBODY, RARE, Asked, places
+from trimtab.reducers.asked import MIN_RARE, NOBODY, RARE, Asked, places
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.content import kind_of, odd_rows
 from trimtab.reducers.content.base import ASKED, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
@@ -25,7 +25,7 @@ from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
 from trimtab.transcript.model import Block
 
 SMALLEST_TOKENS = 60
-LEAST_LINES = 12
+MIN_LINES = 12
 """Least lines of a text; head and tail show a shorter one as well."""
 _BY_WEIGHT = 0.7
 
@@ -39,7 +39,7 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     weight per character.
     """
     text = block.text
-    if block.kind != "result" or text.count("\n") < LEAST_LINES - 1:
+    if block.kind != "result" or text.count("\n") < MIN_LINES - 1:
         return
     total = config.count(text)
     budgets = list(_budgets(total))
@@ -60,7 +60,7 @@ def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
     text, total = block.text, config.count(block.text)
     if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
         return None
-    if text.count("\n") < LEAST_LINES - 1:
+    if text.count("\n") < MIN_LINES - 1:
         return None
     weighted = weigh_lines(text, block.tool or "", config.asked)
     excerpt = LineExcerpt(weighted, _advice(text, config), config.asked)
@@ -94,7 +94,7 @@ def _advice(text: str, config: Config) -> str:
 
 # --- what each line weighs ---
 
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 _NEW_NAME, _PLAIN, _REPEATED = 1.0, 0.5, 0.15
 _NEIGHBOUR = 0.4
 """Weight added to a line next to a mandatory one, because the lines around an error explain it."""
@@ -102,7 +102,7 @@ FIRST_LINES, LAST_LINES = 2, 3
 _NEAR_END = 30.0
 _ENVELOPE, _IN_ENVELOPE = 10, 0.3
 _EXIT = re.compile(r"\b[Ee]xit(?:ed)?\b.{0,40}?\b(?:code|status)\b\D{0,12}(-?\d+)")
-MOST_MANDATORY, MANDATORY_SHARE = 400, 0.5
+MAX_MANDATORY, MANDATORY_SHARE = 400, 0.5
 """Most mandatory lines, and their largest share of the characters; the best tier comes first."""
 
 
@@ -169,7 +169,7 @@ def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
         for token in tokens:
             if own := NAMES_BY_RUN[token]:
                 names.update(own)
-        worth = _PLAIN + _NEW_NAME * min(len(names) - before, _MOST_NAMES)
+        worth = _PLAIN + _NEW_NAME * min(len(names) - before, _MAX_NAMES)
         if form in shapes:
             worth *= _REPEATED
         else:
@@ -205,12 +205,12 @@ def _limit(lines: Sequence[str], weights: list[float]) -> None:
     """Demote mandatory lines of the lesser tiers if there are too many."""
     must = [number for number, weight in enumerate(weights) if weight >= MANDATORY]
     room = int(MANDATORY_SHARE * sum(map(len, lines)))
-    if len(must) <= MOST_MANDATORY and sum(min(len(lines[n]), CLIP) for n in must) <= room:
+    if len(must) <= MAX_MANDATORY and sum(min(len(lines[n]), CLIP) for n in must) <= room:
         return
     must.sort(key=lambda number: -weights[number])
     for rank, number in enumerate(must):
         room -= min(len(lines[number]), CLIP)
-        if rank and (rank >= MOST_MANDATORY or room < 0):
+        if rank and (rank >= MAX_MANDATORY or room < 0):
             weights[number] = min(weights[number] / 10, DEMOTED)
 
 
@@ -238,7 +238,7 @@ def _raise_asked(
             worth[number] += _DECLARED
     mentioned = sorted(worth, key=lambda number: (-worth[number], number))
     for number in mentioned:
-        if worth[number] * RARE < LEAST_RARE or not clipped[number]:
+        if worth[number] * RARE < MIN_RARE or not clipped[number]:
             weights[number] += _COMMON_RAISE * worth[number]
             continue
         top = ASKED * (1 + min(worth[number], 9.0))

@@ -16,7 +16,7 @@ from trimtab.reducers.digest import digest
 from trimtab.transcript.model import Block
 
 LOSS = 0.08
-LEAST_TAGS, LEAST_SHARE = 12, 0.15
+MIN_TAGS, MIN_SHARE = 12, 0.15
 """Least number of tags, and least share of characters in tags; below, it is text with some markup.
 """
 _BEGINS = re.compile(
@@ -73,7 +73,7 @@ def visible_text(html: str) -> str:
             link = href[1] if href else ""
         elif name:
             out.append(_markup(name, closing, match[3]))
-    if tags < LEAST_TAGS or marked < LEAST_SHARE * len(html):
+    if tags < MIN_TAGS or marked < MIN_SHARE * len(html):
         return ""
     if not hidden:
         out.append(_words(html[at:]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trimtab.reducers.asked import LEAST_RARE, RARE, Asked, places, rare_names
+from trimtab.reducers.asked import MIN_RARE, RARE, Asked, places, rare_names
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.blobs import LOSS as BLOB_LOSS
 from trimtab.reducers.blobs import shorten_blobs
@@ -21,7 +21,7 @@ from trimtab.transcript.model import Block
 # --- the levels ---
 
 SMALLEST_TOKENS = 60
-LEAST_ROWS = 0.6
+MIN_ROWS = 0.6
 """Least share of a text that is rows of tables; below it, the whole text gets less detail."""
 GAP_TOKENS = 7
 """Tokens of a line ``[214 rows left out]``."""
@@ -51,7 +51,7 @@ def records(block: Block, config: Config) -> Iterator[Offer]:
             last, tree, laid = text, lean, lay_out(lean, lines=lines)
     fetch = recall_call(block.text, config)
     note = f"{fetch} has all" if fetch else "run the tool again to see all"
-    mostly_rows = laid is not None and _size(laid) >= LEAST_ROWS * len(text)
+    mostly_rows = laid is not None and _size(laid) >= MIN_ROWS * len(text)
     shorter = _fewer_rows if mostly_rows else _less_detail
     for new, why in shorter(tree, lines, block.text, config, note):
         if smaller(new, last, config.count):
@@ -69,7 +69,7 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
     note = f"{fetch} has all" if fetch else "run the tool again to see all"
     lean = digest(tree, ALL)
     laid = lay_out(lean, lines=lines)
-    if laid is not None and _size(laid) >= LEAST_ROWS * len(_whole(lean, lines)):
+    if laid is not None and _size(laid) >= MIN_ROWS * len(_whole(lean, lines)):
         return _rows_within(laid, config, note, tokens, total)
     low, high, best = 0, len(block.text), None
     wanted = asked_values(lean, block.text, config.asked)
@@ -174,7 +174,7 @@ def _asked_first(rows: Sequence[str], asked: Asked) -> Iterator[tuple[int, float
         row = text.count("\n", 0, at)
         wanted[row] = wanted.get(row, 0.0) + share
     for tier, place, row in rank_rows(rows):
-        rare = wanted.get(row, 0.0) * RARE >= LEAST_RARE
+        rare = wanted.get(row, 0.0) * RARE >= MIN_RARE
         yield (-1, -wanted[row], row) if rare else (tier, place, row)
 
 
@@ -347,10 +347,10 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-MOST_FAILED = 0.25
+MAX_FAILED = 0.25
 """If a larger share of the rows mentions failure, the list is about failures, and those rows are
 not preferred."""
-MOST_CELLS = 32
+MAX_CELLS = 32
 
 
 def rank_rows(rows: Sequence[str]) -> Iterator[tuple[int, float, int]]:
@@ -365,7 +365,7 @@ def rank_rows(rows: Sequence[str]) -> Iterator[tuple[int, float, int]]:
 
 def rank_items(size: int, failed: set[int], odd: set[int]) -> Iterator[tuple[int, float, int]]:
     """``rank_rows`` for ``size`` items; ``failed`` mention errors, ``odd`` are outliers."""
-    if len(failed) > max(1, MOST_FAILED * size):
+    if len(failed) > max(1, MAX_FAILED * size):
         failed = set()
     bits = max(1, (size - 1).bit_length())
 
@@ -405,7 +405,7 @@ def rows_left_out(rows: int) -> str:
 
 def _standing_out(rows: Sequence[str]) -> Iterator[int]:
     """Rows with the smallest or largest number of a column, or with a rare value."""
-    table = [row.split("\t")[:MOST_CELLS] for row in rows]
+    table = [row.split("\t")[:MAX_CELLS] for row in rows]
     for at in range(max(map(len, table))):
         cells = [row[at] if at < len(row) else "" for row in table]
         tally = Counter(cells)

@@ -284,7 +284,7 @@ def _follows(first: Mark | None, second: Mark | None, step: int = 1) -> bool:
 
 # --- ``\u0434`` in JSON replaced by the letter itself, at a fifth of the tokens ---
 
-LEAST_ESCAPES = 16
+MIN_ESCAPES = 16
 """Least number of escapes; fewer are not worth changing a block."""
 _ESCAPE = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-f]{4})|.)", re.DOTALL
@@ -298,11 +298,7 @@ def unescape(block: Block, config: Config) -> Iterator[Offer]:
     None unless the result is JSON, all ASCII, with only lower-case escapes: then writing each
     character above ASCII as an escape again restores the original exactly.
     """
-    if (
-        block.kind != "result"
-        or block.text.count("\\u") < LEAST_ESCAPES
-        or not block.text.isascii()
-    ):
+    if block.kind != "result" or block.text.count("\\u") < MIN_ESCAPES or not block.text.isascii():
         return
     if _UPPER.search(block.text):
         return

@@ -29,8 +29,8 @@ from trimtab.reducers.json_tree import MAX_DEPTH, Literal, Members, parse
 
 # --- a JSON text and its tables ---
 
-LEAST_ROWS = 3
-LEAST_GAIN = 40
+MIN_ROWS = 3
+MIN_GAIN = 40
 """Characters that a table must save, not counting its name."""
 
 
@@ -69,14 +69,14 @@ class Tables:
         return f"[JSON {'lines ' if self.lines else ''}as table: {'; '.join(said)}]"
 
 
-def as_tables(text: str, least_gain: int = LEAST_GAIN) -> str | None:
+def as_tables(text: str, min_gain: int = MIN_GAIN) -> str | None:
     """The text with its lists of records as tables; None if it is not JSON or has no such list."""
     tree, lines = read_json(text)
-    laid = None if tree is None else lay_out(tree, lines=lines, least_gain=least_gain)
+    laid = None if tree is None else lay_out(tree, lines=lines, min_gain=min_gain)
     return None if laid is None else laid.text(laid.rows)
 
 
-def lay_out(tree: Any, *, lines: bool, least_gain: int = LEAST_GAIN) -> Tables | None:
+def lay_out(tree: Any, *, lines: bool, min_gain: int = MIN_GAIN) -> Tables | None:
     """Moves each list of records that gets smaller into a table; None if none gets smaller."""
     tables: list[list[str]] = []
     names: dict[int, str] = {}
@@ -85,7 +85,7 @@ def lay_out(tree: Any, *, lines: bool, least_gain: int = LEAST_GAIN) -> Tables |
         if rows is None:
             continue
         saved = len(to_json(records)) - sum(map(len, rows)) - len(rows)
-        if saved >= least_gain:
+        if saved >= min_gain:
             tables.append(rows)
             names[id(records)] = f"<table {len(tables)}>"
     if not tables:
@@ -138,7 +138,7 @@ def record_lists(tree: Any) -> Iterator[list[Members]]:
         for _, value in tree:
             yield from record_lists(value)
     elif isinstance(tree, list):
-        if len(tree) >= LEAST_ROWS and all(isinstance(one, Members) and one for one in tree):
+        if len(tree) >= MIN_ROWS and all(isinstance(one, Members) and one for one in tree):
             yield tree
         else:
             for value in tree:
@@ -167,7 +167,7 @@ def record_table(records: Sequence[Members]) -> list[str] | None:
         return None
     regular = [dict(record) for record, fit in zip(records, fits, strict=True) if fit]
     columns = leaf_columns((), keys, regular)
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         return None
     written = _written(columns)
     rows = zip(*(column.cells for column in written if column.cells is not None), strict=True)
@@ -254,7 +254,7 @@ def _beginning(texts: list[str]) -> str:
 
 # --- the columns that records share: one per leaf, with a value for each record ---
 
-MOST_COLUMNS, MOST_SHAPES = 96, 512
+MAX_COLUMNS, MAX_SHAPES = 96, 512
 MISSING: Any = object()
 
 
@@ -276,7 +276,7 @@ def shared_keys(records: Sequence[Members]) -> tuple[list[str], list[bool]]:
             if key not in order:
                 order.insert(place, key)
             place = order.index(key) + 1
-        if len(order) > MOST_COLUMNS or len(different) > MOST_SHAPES:
+        if len(order) > MAX_COLUMNS or len(different) > MAX_SHAPES:
             return [], [False] * len(records)
     places = {key: place for place, key in enumerate(order)}
     kept = {keys for keys in different if keys and _rising([places[key] for key in keys])}

@@ -21,7 +21,7 @@ from trimtab.transcript.tokens import Counter, counter_for
 from trimtab.transcript.tool_calls import CallReader
 from trimtab.transcript.transcript import Prefix, Transcript
 
-MOST_BYTES = 512_000_000
+MAX_BYTES = 512_000_000
 """Above this nothing is cached.  It is compared with ``TokenSizes.bytes_bound``, about six times
 the size of the text."""
 
@@ -92,10 +92,10 @@ class MessageCache:
 
     def keep_only(self, *transcripts: Transcript) -> None:
         """Forget values of messages that are in none of ``transcripts``, once they are the larger
-        part; forget all if these exceed ``MOST_BYTES``.  The first is the request as received."""
+        part; forget all if these exceed ``MAX_BYTES``.  The first is the request as received."""
         self._prefix = transcripts[0].as_prefix()
         sizes = self._sizes
-        if sizes is not None and max(map(sizes.bytes_bound, transcripts)) > MOST_BYTES:
+        if sizes is not None and max(map(sizes.bytes_bound, transcripts)) > MAX_BYTES:
             self._arrived, self._lines, self._calls, self._sizes, self._prefix = (
                 ConversationReader(), {}, None, None, None,
             )  # fmt: skip

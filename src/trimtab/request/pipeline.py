@@ -284,7 +284,7 @@ def _with_journal_edits_alone(measured: MeasuredRequest, step: str) -> FitResult
     if tokens > min(bounds.trigger, bounds.capacity) or _is_due(measured, tokens):
         return None
     limit, body = bounds.body_bytes, measured.repaired.body
-    if limit is not None and body.most_bytes > limit and result.sent.body_bytes > limit:
+    if limit is not None and body.max_bytes > limit and result.sent.body_bytes > limit:
         return None
     return result
 

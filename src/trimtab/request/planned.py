@@ -76,7 +76,7 @@ def planner_for(
     bounds, body = bounds or measured.limits.bounds, measured.repaired.body
     transcript, sizes, active = measured.transcript, measured.sizes, measured.active
     inputs = replace(inputs, failures=list(inputs.failures))
-    if bounds.body_bytes is None or body.most_bytes <= bounds.body_bytes:
+    if bounds.body_bytes is None or body.max_bytes <= bounds.body_bytes:
         return Planner(transcript, sizes, inputs, bounds, active)
     size, item_bytes = body.body_bytes, body.item_bytes
     return Planner(transcript, sizes, inputs, bounds, active, size, item_bytes)

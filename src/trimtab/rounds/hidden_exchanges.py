@@ -19,9 +19,9 @@ from trimtab.telemetry import logger
 
 RESPONSES = "responses"
 """Used in place of a conversation for responses stored by the provider, which are found by id."""
-MOST = 2_000
+MAX = 2_000
 """Exchanges in memory."""
-MOST_BARE = 20_000
+MAX_BARE = 20_000
 """Turns of which it is known that nothing is hidden."""
 SINGLE_READS = 4
 """Turns that are looked up one by one; where more are unknown, all of a conversation are read."""
@@ -82,7 +82,7 @@ class ExchangeMemory:
     def keep(self, owner: str, conversation: str, key: str, hidden: HiddenExchange) -> None:
         """Add an exchange; the oldest are dropped."""
         self.exchanges[owner, conversation, key] = hidden
-        while len(self.exchanges) > MOST:
+        while len(self.exchanges) > MAX:
             self.exchanges.popitem(last=False)
 
     def knows(self, owner: str, conversation: str, key: str) -> bool:
@@ -95,7 +95,7 @@ class ExchangeMemory:
         """Remember that nothing is hidden of a turn.  That never changes: what is hidden is stored
         before the client has the end of the answer."""
         self._bare[owner, conversation, key] = None
-        while len(self._bare) > MOST_BARE:
+        while len(self._bare) > MAX_BARE:
             self._bare.popitem(last=False)
 
 

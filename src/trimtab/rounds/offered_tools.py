@@ -21,7 +21,7 @@ from trimtab.transcript.model_notes import NAME as NOTE
 from trimtab.transcript.model_notes import noted
 
 PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
-MOST_NAMES = 40
+MAX_NAMES = 40
 """Results that are listed, or pruned, in one call."""
 LAST = "\n\n[trimtab: no more recalls in this answer: go on with what is here]"
 _TEXT = {"type": "string"}
@@ -109,7 +109,7 @@ def _taken_out(
         done = session.compress(body, text["first"], text["last"], text["words"], **keywords)
     else:
         names = arguments.get("names")
-        wanted = [str(name) for name in names][:MOST_NAMES] if isinstance(names, list) else []
+        wanted = [str(name) for name in names][:MAX_NAMES] if isinstance(names, list) else []
         if not wanted:
             return Said(_listed(session, body, keywords))
         done = session.prune(body, wanted, **keywords)
@@ -125,8 +125,7 @@ def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
     if not offered:
         return "There is nothing that could be taken out."
     rows = [
-        f"{result.name}  {result.tokens:,} tokens  {result.about}"
-        for result in offered[:MOST_NAMES]
+        f"{result.name}  {result.tokens:,} tokens  {result.about}" for result in offered[:MAX_NAMES]
     ]
-    newer = [f"and {len(offered) - MOST_NAMES} newer ones"] if len(offered) > MOST_NAMES else []
+    newer = [f"and {len(offered) - MAX_NAMES} newer ones"] if len(offered) > MAX_NAMES else []
     return "\n".join(["What can be taken out, oldest first:", *rows, *newer])

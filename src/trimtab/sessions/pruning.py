@@ -27,7 +27,7 @@ from trimtab.request.planned import planner_for, reduce
 from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.transcript.model import Block, Edit, Place
 
-LEAST_TOKENS = 200
+MIN_TOKENS = 200
 """Least tokens of a result that may be removed; a shorter one is not worth a change."""
 _LABEL_CHARS = 80
 
@@ -63,7 +63,7 @@ def prunable(measured: MeasuredRequest) -> list[Prunable]:
             if block.kind != "result" or block.sealed or (place.message, place.index) in protected:
                 continue
             ref, tokens = transcript.ref(place), measured.sizes.block(transcript, place)
-            if ref not in edited and tokens >= LEAST_TOKENS:
+            if ref not in edited and tokens >= MIN_TOKENS:
                 results.append(Prunable(name_of(ref), ref, _about(measured, place), tokens))
     return results
 

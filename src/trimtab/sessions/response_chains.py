@@ -25,7 +25,7 @@ from trimtab.pricing.reported_usage import read_usage
 PREVIOUS = ("previous_response_id", "previous_interaction_id")
 """Keys whose value is the id of the answer before."""
 STATES = (*PREVIOUS, "conversation")
-MOST_CHARS = 64_000_000
+MAX_CHARS = 64_000_000
 """Most chars of the histories kept, of all chains but the one in use; the answers used least
 recently are forgotten first."""
 _ERROR, _ERROR_TOKENS = 1.15, 64
@@ -137,7 +137,7 @@ class ResponseChains:
             held = before.tokens if before is not None and not was_whole else 0
             billed = usage.input_tokens if usage else held + sent
             if conversation and not was_whole:
-                most = _most_billed(tree, output, held, int(sent * scale))
+                most = _max_billed(tree, output, held, int(sent * scale))
                 if billed > most or (before is not None and before.unseen):
                     self._keep(conversation, ChainLink(None, (), 0, _UNSEEN_CHARS, unseen=True))
                     return
@@ -149,14 +149,14 @@ class ResponseChains:
                 self._keep(conversation, ChainLink(link, (), tokens, 0, detached))
 
     def _keep(self, name: str, link: ChainLink) -> None:
-        """Keep a new link under a name, and forget others above MOST_CHARS."""
+        """Keep a new link under a name, and forget others above MAX_CHARS."""
         link.users += 1
         self._chars += link.chars
         if link.before is not None:
             link.before.users += 1
         self._release(self._links.pop(name, None))
         self._links[name] = link
-        while self._chars > MOST_CHARS and len(self._links) > 1:
+        while self._chars > MAX_CHARS and len(self._links) > 1:
             self._release(self._links.popitem(last=False)[1])
 
     def _release(self, link: ChainLink | None) -> None:
@@ -170,7 +170,7 @@ class ResponseChains:
             link = link.before
 
 
-def _most_billed(tree: Mapping[str, Any], output: Sequence[Any], held: int, sent: int) -> float:
+def _max_billed(tree: Mapping[str, Any], output: Sequence[Any], held: int, sent: int) -> float:
     """The most that a turn of a conversation can be billed with if all of it was seen: infinite
     where the turn has content of which our count is an estimate."""
     if _is_plain(tree, output):

@@ -13,7 +13,7 @@ from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 from trimtab.stores.memory import MemoryStore
 
-MOST_BYTES = 8_000_000
+MAX_BYTES = 8_000_000
 """Most bytes held before the tenant is accepted."""
 
 
@@ -68,7 +68,7 @@ class DeferredStore:
         assert self._held is not None
         rows = (*batch.entries, *batch.originals, *batch.facts, *batch.updated_facts)
         self._held_bytes += sum(len(data) for _, data in rows)
-        if self._held_bytes > MOST_BYTES:
+        if self._held_bytes > MAX_BYTES:
             raise StoreError(
                 f"{self.url} is not written to before the provider has accepted a request"
             )

@@ -31,7 +31,7 @@ LATER_SECONDS = 2.0
 IDLE_SECONDS = 10.0
 """Seconds without work after which the thread ends; the next job starts another."""
 RETRY_SECONDS = (0.2, 1.0, 5.0)
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 """Most bytes of batches that wait for a store that does not answer; further ones are given up."""
 
 
@@ -208,7 +208,7 @@ class Writer:
         job = WriteJob(self, lambda: self._keep(batch), size, then)
         queue = self._queue
         with queue.changed:
-            if size + sum(one.stored_bytes for one in queue.jobs) > MOST_BYTES:
+            if size + sum(one.stored_bytes for one in queue.jobs) > MAX_BYTES:
                 self.lost += 1
                 return QueueFull(f"{self.store.store.url}: too much waits for it: make it answer")
             queue.add(job)

@@ -39,7 +39,7 @@ class Answers:
     """One text for each ask ("" if there is none), and counters.
 
     Asks: ``asked`` of the model, ``cached``, ``failed`` (no answer, or not in time), ``left_out``
-    (above ``most_asks``), ``unusable`` (the answer could not be shown).  ``tokens_in`` and
+    (above ``max_asks``), ``unusable`` (the answer could not be shown).  ``tokens_in`` and
     ``tokens_out`` are in our count; ``milliseconds``: elapsed time.
     """
 
@@ -72,7 +72,7 @@ class Answers:
             failed = f"{self.failed} of {self.asked} summaries failed"
             texts.append(f"{failed}, extracts stand instead: {self.why}")
         if self.left_out:
-            texts.append(f"{self.left_out} summaries not asked for: most_asks allows {self.asked}")
+            texts.append(f"{self.left_out} summaries not asked for: max_asks allows {self.asked}")
         if self.unusable:
             texts.append(f"{self.unusable} summaries could not be shown, extracts stand instead")
         return [f"summarizer {self.name}: {text}" for text in texts]

@@ -22,7 +22,7 @@ from trimtab.transcript.notes import BOTH, IN_BOTH, IN_SUMMARY, LINES, SUMMARY, 
 PART_CHARS = 50_000
 """A longer run is summarized in parts of at most so many characters.  A part begins with a call; it
 is longer only if a single call is."""
-LEAST_TOKENS = 40
+MIN_TOKENS = 40
 """Lines of fewer tokens are not summarized: no summary would say more."""
 SAID = "[a model's summary:]"
 RECORD, QUOTED = "[record:]", "[lines:]"
@@ -152,7 +152,7 @@ def _part(
     question, count = plan.inputs.config_for(result).question, plan.inputs.config.count
     lines = "\n".join(shown)
     tokens = count(lines) - 2 * count(SAID)
-    if tokens < LEAST_TOKENS:
+    if tokens < MIN_TOKENS:
         return StepPart(lines, None)
     title = f"{what} {run.last - run.first + 1} earlier steps of an agent's work"
     return StepPart(lines, Ask(title, "", "\n".join(told), question, tokens))

@@ -65,8 +65,8 @@ class Summarizer:
     - ``model``: the model's name, for the cache.
     - ``parallel``: how many asks run at the same time; ``seconds``: how long all asks of one call
       may take together; answers that come later are not used.
-    - ``most_asks``: the most asks of one call, in the order in which articles are shortened;
-      ``most_chars``: the most chars of one ask: a longer text is asked about in parts, all of them
+    - ``max_asks``: the most asks of one call, in the order in which articles are shortened;
+      ``max_chars``: the most chars of one ask: a longer text is asked about in parts, all of them
       or none.
     - ``steps``: whether old steps that a batch folds into notes are summarized too; else a note
       keeps their best lines, word for word.
@@ -81,8 +81,8 @@ class Summarizer:
         model: str = "",
         parallel: int = 4,
         seconds: float = 30.0,
-        most_asks: int = 16,
-        most_chars: int = 60_000,
+        max_asks: int = 16,
+        max_chars: int = 60_000,
         steps: bool = True,
         cache: MutableMapping[str, str] | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class Summarizer:
             expect(above, name, number, "a number above 0")
         self.say, self.model = say, model or str(getattr(say, "model", ""))
         self.parallel, self.seconds = parallel, seconds
-        self.most_asks, self.most_chars = most_asks, most_chars
+        self.max_asks, self.max_chars = max_asks, max_chars
         self.steps = steps
         self.cache: MutableMapping[str, str] = _answers_of(say) if cache is None else cache
 
@@ -103,12 +103,12 @@ class Summarizer:
         return f"{own} ({self.model})" if self.model and self.model not in own else own
 
     def __call__(self, asks: Sequence[Ask], count: Count, enough: Enough | None = None) -> Answers:
-        """Answers in the order of ``asks``; "" if one failed, was late or above ``most_asks``.
+        """Answers in the order of ``asks``; "" if one failed, was late or above ``max_asks``.
 
         With ``enough``, ``parallel`` asks run at a time until ``enough`` is true.
         """
         started = time.monotonic()
-        parts = [divided(ask, self.most_chars) for ask in asks]
+        parts = [divided(ask, self.max_chars) for ask in asks]
         keys = [[key_of(part, self.model) for part in of] for of in parts]
         answers = dict[str, str]()
         round_ = _Round(self, count, started + self.seconds, answers)
@@ -125,7 +125,7 @@ class Summarizer:
                     key: part for key, part in zip(keys[end], parts[end], strict=True)
                     if key not in answers and key not in round_.asked and key not in new
                 }  # fmt: skip
-                if len(round_.asked) + len(new) + len(missing) <= self.most_asks:
+                if len(round_.asked) + len(new) + len(missing) <= self.max_asks:
                     new |= missing
                 else:
                     left_out += 1
@@ -178,14 +178,14 @@ def _texts(keys: Sequence[Sequence[str]], answers: Mapping[str, str]) -> list[st
     ]
 
 
-def divided(ask: Ask, most_chars: int) -> list[Ask]:
+def divided(ask: Ask, max_chars: int) -> list[Ask]:
     """``ask``, or one ask for each part of a longer text, with its share of the tokens."""
-    if len(ask.text) <= most_chars:
+    if len(ask.text) <= max_chars:
         return [ask]
     texts, part = list[str](), ""
     for piece in split_segments(ask.text):
         text = ask.text[piece.start : piece.end]
-        if part and len(part) + len(text) > most_chars:
+        if part and len(part) + len(text) > max_chars:
             texts.append(part)
             part = ""
         part += text

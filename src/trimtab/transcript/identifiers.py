@@ -18,14 +18,14 @@ _VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 
 LONG_NUMBER = 5
 """A number of so many digits names something."""
-_MOST_KNOWN = 100_000
+_MAX_KNOWN = 100_000
 
 
 class _NamesByRun(dict[str, tuple[str, ...] | None]):
     """Run of characters → its identifiers, or None for a plain word; a cache."""
 
     def __missing__(self, run: str) -> tuple[str, ...] | None:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= _MAX_KNOWN:
             self.clear()
         names: tuple[str, ...] | None
         if len(run) >= LONG_NUMBER and run.isdigit():
@@ -68,7 +68,7 @@ def is_split_by_spaces(text: str) -> bool:
     return text.isascii() and "#" not in text
 
 
-@lru_cache(_MOST_KNOWN)
+@lru_cache(_MAX_KNOWN)
 def names_in(token: str) -> tuple[tuple[str, int], ...]:
     """The identifiers of one ``TOKEN`` and where each begins in it; () for a plain word.
 

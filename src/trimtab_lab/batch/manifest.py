@@ -17,7 +17,7 @@ from trimtab_lab.batch.files import OutputFolder
 from trimtab_lab.batch.shard import ShardDone, rows_name
 
 NAME = "manifest.json"
-MOST_KNOWN = 500_000
+MAX_KNOWN = 500_000
 """How many digests are held in memory (some 60 MB); larger corpora are read in several passes."""
 
 
@@ -33,17 +33,17 @@ def versions(*, parquet: bool) -> dict[str, str]:
 
 
 def summed(
-    folder: OutputFolder, done: Sequence[ShardDone], most_known: int = MOST_KNOWN
+    folder: OutputFolder, done: Sequence[ShardDone], max_known: int = MAX_KNOWN
 ) -> dict[str, Any]:
     """``records``, ``tokens``, ``edits``, ``repairs``, ``formats`` and ``errors`` of all shards,
     and the first record with each kind of error.
 
-    ``most_known``: digests held at a time.
+    ``max_known``: digests held at a time.
     """
     sums = _Sums()
     numbers = [shard.number for shard in done]
     count = sum(1 for _ in _rows(folder, numbers))
-    passes = max(1, -(-count // most_known))
+    passes = max(1, -(-count // max_known))
     for number in range(passes):
         known: set[bytes] = set()
         for place, row in enumerate(_rows(folder, numbers)):

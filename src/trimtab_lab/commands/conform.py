@@ -12,7 +12,7 @@ from trimtab.cli.options import amount
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.formats import FORMATS
 
-LEAST_WINDOW = 4_000
+MIN_WINDOW = 4_000
 """Below it the head and the user's constraints alone fill much of the window."""
 
 
@@ -69,8 +69,8 @@ def _run(args: Namespace) -> int:
     from trimtab_lab.testing.conformance import Options, TargetOptions, open_target, output, run
     from trimtab_lab.testing.conformance.cases import case
 
-    if args.window < LEAST_WINDOW:
-        raise ExitWith(USAGE, f"--window {args.window}: cases are made for {LEAST_WINDOW:,} and up")
+    if args.window < MIN_WINDOW:
+        raise ExitWith(USAGE, f"--window {args.window}: cases are made for {MIN_WINDOW:,} and up")
     if args.seed is not None:
         try:
             case(args.seed, args.window)

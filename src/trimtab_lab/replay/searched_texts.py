@@ -11,7 +11,7 @@ from trimtab.transcript.tokens import counter_for
 
 HITS, HIT_TOKENS = 5, 2_000
 """The most hits that are read, and the most tokens of them together."""
-MOST_WORDS = 400
+MAX_WORDS = 400
 
 
 class SearchedTexts:
@@ -52,8 +52,8 @@ class SearchedTexts:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text that are not identifiers, each once; at most MOST_WORDS."""
+    """The words of a text that are not identifiers, each once; at most MAX_WORDS."""
     words = dict.fromkeys(
         token for token in TOKEN.findall(text) if len(token) > 1 and not names_in(token)
     )
-    return list(words)[:MOST_WORDS]
+    return list(words)[:MAX_WORDS]

@@ -717,7 +717,7 @@ def test_a_full_disk_stops_no_request(file: str) -> None:
 def test_too_much_that_waits_is_given_up_and_counted(
     flaky: Flaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.stores.writer.MOST_BYTES", 100)
+    monkeypatch.setattr("trimtab.stores.writer.MAX_BYTES", 100)
     flaky.down = True
     mine = session(flaky)
     done = mine.fit(request(20))

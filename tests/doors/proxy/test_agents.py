@@ -319,7 +319,7 @@ def test_the_example_of_the_settings_is_read_without_a_complaint():
     found = load(ROOT / "examples" / "proxy" / "proxy.toml").checked()
     assert found.warnings == ()
     assert [upstream.name for upstream in found.upstreams[:2]] == ["local", "team-blue"]
-    assert (found.most_bytes, found.upstreams[0].window) == (64_000_000, 32_000)
+    assert (found.max_bytes, found.upstreams[0].window) == (64_000_000, 32_000)
 
 
 # --- what it says where it cannot ----------------------------------------------------------

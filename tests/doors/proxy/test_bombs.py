@@ -106,7 +106,7 @@ def test_what_all_requests_hold_together_is_bounded():
     body = json.dumps({"messages": [{"role": "user", "content": "x" * 200_000}]}).encode()
     with (
         raw_provider(answered) as provider,
-        proxied(provider.url, window=90_000, most_held_bytes=900_000) as server,
+        proxied(provider.url, window=90_000, max_held_bytes=900_000) as server,
     ):
         parts = urlsplit(server.url)
         head = f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 700000\r\n\r\n"

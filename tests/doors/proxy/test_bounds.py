@@ -44,7 +44,7 @@ def test_bodies_are_remembered_by_their_bytes(monkeypatch):
         tenants.source("t", sent, budget)
         kept = [one.stored_bytes for one in tenants._growing.values()]
         assert tenants._parsed_bytes == sum(kept) > 0
-    monkeypatch.setattr("trimtab.formats.incremental_json._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("trimtab.formats.incremental_json._MAX_BYTES", 1_000_000)
     parser = IncrementalParser()
     for number in range(24):
         parser.parse(body(number, 200_000))
@@ -137,7 +137,7 @@ def test_silent_connections_are_bounded_and_those_at_work_stay(parser, monkeypat
 
 @pytest.mark.parametrize(
     "wrong",
-    ["listen = [1]", "hosts = 5", 'hosts = "a"', "most_bytes = [1]", "upstream = 3",
+    ["listen = [1]", "hosts = 5", 'hosts = "a"', "max_bytes = [1]", "upstream = 3",
      'upstream = [{name="a"}]', "read_seconds = 'x'",
      "upstream = [1]", "token = 7"],
 )  # fmt: skip

@@ -77,5 +77,5 @@ def test_the_container_installs_extras_that_there_are():
 
 def test_the_settings_file_says_the_defaults_where_it_says_nothing_of_its_own():
     given, default = load(FOLDER / "proxy.toml"), ProxySettings()
-    for name in ("most_bytes", "read_seconds", "drain_seconds"):
+    for name in ("max_bytes", "read_seconds", "drain_seconds"):
         assert getattr(given, name) == getattr(default, name), name

@@ -107,7 +107,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     bomb = gzip.compress(b"[" + b" " * 30_000_000 + b"]")
     with (
         StrictProvider() as provider,
-        proxied(provider.url, window=9_000, most_bytes=1_000_000) as server,
+        proxied(provider.url, window=9_000, max_bytes=1_000_000) as server,
     ):
         seen, respond = [], provider.respond
         monkeypatch.setattr(provider, "respond", lambda *a: seen.append(a[-1]) or respond(*a))
@@ -135,7 +135,7 @@ def test_a_body_of_100_mb_flows_through_without_being_kept(chunked):
     provider = StrictProvider()
     provider.app = counting
     block, blocks = b"x" * 1_000_000, 100
-    with provider, proxied(provider.url, window=9_000, most_bytes=5_000_000) as server:
+    with provider, proxied(provider.url, window=9_000, max_bytes=5_000_000) as server:
         parts = urlsplit(server.url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         headers = dict(JSON) if chunked else {**JSON, "content-length": str(len(block) * blocks)}

@@ -42,7 +42,7 @@ def request(method="POST", path=HOME, body=BODY, more=b""):
     [
         ("POST", "/v1/completions", BODY, {}),
         ("GET", "/v1/responses/resp_1", b"", {}),
-        ("POST", HOME, BODY, {"most_bytes": 10}),
+        ("POST", HOME, BODY, {"max_bytes": 10}),
     ],
     ids=["passed", "no body", "too long to be read"],
 )

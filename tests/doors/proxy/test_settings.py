@@ -65,7 +65,7 @@ def test_what_is_nearer_wins_and_what_is_fitted_adds_up(tmp_path: Path) -> None:
     file.write_text('read_seconds = 5\nmost_bytes = "9k"\n[fit]\npreset = "economy"\n')
     settings = from_environment({"TRIMTAB_PROXY_READ_SECONDS": "6"}, load(file))
     settings = settings.over({"read_seconds": 7.0, "fit": {"window": 9_000}})
-    assert (settings.read_seconds, settings.most_bytes) == (7.0, 9_000)
+    assert (settings.read_seconds, settings.max_bytes) == (7.0, 9_000)
     assert (settings.fit.preset, settings.fit.window) == ("economy", 9_000)
 
 
@@ -94,7 +94,7 @@ def test_upstreams_of_a_file_stand_before_the_providers_own(tmp_path: Path) -> N
     ("given", "said"),
     [
         ({"read_second": 3.0}, "'read_second'; did you mean read_seconds"),
-        ({"most_bytes": -1}, "most_bytes=-1: give a whole number"),
+        ({"max_bytes": -1}, "max_bytes=-1: give a whole number"),
         ({"tenants": "many"}, 'tenants=\'many\': give "one" or "key"'),
         ({"keep_warm_dollars": -1.0}, "keep_warm_dollars=-1.0: give US dollars"),
         ({"upstreams": ["http://a"]}, "give a list of trimtab.proxy.Upstream"),

@@ -56,7 +56,7 @@ def test_a_body_too_long_to_be_signed_is_a_413_that_says_what_to_set(path, chunk
     body = json.dumps({"messages": [{"role": "user", "content": [{"text": "x" * 300_000}]}]})
     with StrictProvider() as provider:
         upstreams = bedrock_with_credentials(provider, monkeypatch)
-        with proxied("", upstreams=upstreams, most_bytes=100_000) as server:
+        with proxied("", upstreams=upstreams, max_bytes=100_000) as server:
             pieces = (body[at : at + 50_000].encode() for at in range(0, len(body), 50_000))
             status, headers, answer = ask(
                 server.base, "POST", path, pieces if chunked else body, JSON
@@ -65,7 +65,7 @@ def test_a_body_too_long_to_be_signed_is_a_413_that_says_what_to_set(path, chunk
         assert provider.requests == []
     said = json.loads(answer)
     assert (status, said["error"]["type"]) == (413, "request_too_large")
-    assert "most_bytes" in said["error"]["message"]
+    assert "max_bytes" in said["error"]["message"]
     assert "100,000 bytes" in said["error"]["message"]
     assert headers["content-type"] == "application/json"
 
@@ -76,7 +76,7 @@ def test_boto3_shows_the_words_of_an_error_of_ours(monkeypatch):
 
     with StrictProvider() as provider:
         upstreams = bedrock_with_credentials(provider, monkeypatch)
-        with proxied("", upstreams=upstreams, most_bytes=100_000) as server:
+        with proxied("", upstreams=upstreams, max_bytes=100_000) as server:
             client = boto3.client(
                 "bedrock-runtime", region_name="us-east-1", endpoint_url=server.base
             )
@@ -85,7 +85,7 @@ def test_boto3_shows_the_words_of_an_error_of_ours(monkeypatch):
                 client.converse(modelId="anthropic.claude-opus-5", messages=messages)
     assert raised.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
     assert raised.value.response["Error"]["Code"] == "request_too_large"
-    assert "most_bytes" in raised.value.response["Error"]["Message"]
+    assert "max_bytes" in raised.value.response["Error"]["Message"]
 
 
 # --- too slowly ----------------------------------------------------------------------------------

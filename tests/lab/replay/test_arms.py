@@ -11,7 +11,7 @@ from proxies import ask, proxied, settled
 
 import trimtab
 from trimtab.cli import main
-from trimtab.pricing.arms import LEAST, ArmUnit, savings, student
+from trimtab.pricing.arms import MIN, ArmUnit, savings, student
 from trimtab_lab.testing import StrictProvider
 
 
@@ -36,7 +36,7 @@ def test_more_conversations_make_the_interval_narrower() -> None:
 
 
 def test_with_few_conversations_nothing_is_said() -> None:
-    arm = [ArmUnit(1.0, 1_000)] * (LEAST - 1)
+    arm = [ArmUnit(1.0, 1_000)] * (MIN - 1)
     found = savings(arm, arm)
     assert (found.saved, found.low, found.high) == (None, None, None)
     assert "not measured" in str(found)

@@ -53,7 +53,7 @@ def test_no_day_costs_more_than_the_cap_and_no_session_more_than_its_pings(pause
     sessions = fleet(pauses, seed=7)
     for cap in (0.05, 0.5, 2.0):
         found = play(sessions, cap=cap, pings=3)
-        assert found.most_a_day <= cap
+        assert found.max_a_day <= cap
         assert found.pings <= 3 * len(sessions)
 
 
@@ -92,7 +92,7 @@ def test_the_command_prints_the_frontier_and_writes_json(
     assert "The oracle" in text
     rows = json.loads(out.read_text())
     assert rows[-1]["cap_a_day"] is None
-    assert all(row["most_spent_a_day"] <= row["cap_a_day"] for row in rows[:-1])
+    assert all(row["max_spent_a_day"] <= row["cap_a_day"] for row in rows[:-1])
 
 
 def test_logs_without_usage_are_an_error(

@@ -131,7 +131,7 @@ def size(body: dict[str, Any]) -> int:
     return len(json.dumps(body, ensure_ascii=False))
 
 
-def most_tokens(body: dict[str, Any]) -> float:
+def max_tokens(body: dict[str, Any]) -> float:
     """More tokens than any provider counts for a body: ids and hex take up to 0.9 a character."""
     text = json.dumps(body, ensure_ascii=False)
     media = r'"(?:image|input_image|image_url|inlineData|fileData|document|container_upload)"'
@@ -147,7 +147,7 @@ def is_needless(talk: Talk, body: dict[str, Any], window: int) -> bool:
     output = 1_000
     for n in range(len(messages) - 1, 0, -1):
         end = {**body, talk.key: messages[n:]}
-        if most_tokens(end) + beside + output > window:
+        if max_tokens(end) + beside + output > window:
             return False
         if room.refusal(end, talk.headers, talk.dialect) is None:
             return True

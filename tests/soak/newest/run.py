@@ -43,7 +43,7 @@ from soak.newest.judge import (  # noqa: E402
     SORTS,
     faults,
     is_needless,
-    most_tokens,
+    max_tokens,
     size,
 )
 from soak.newest.talk import Talk  # noqa: E402
@@ -122,7 +122,7 @@ def tried(talk: Talk, seed: int, door: str, window: int, send: Send, table: Tabl
             raise AssertionError(f"seed {seed}: not a valid request: {refused}")
         # A thought that answered a cut request is bound to the cut: valid where the cut stays.
         judged = not refused or door != "fit"
-        below = window == FAR or (not cut and most_tokens(body) < SURELY_BELOW * window)
+        below = window == FAR or (not cut and max_tokens(body) < SURELY_BELOW * window)
         found, sent_body = list[tuple[str, str]](), body
         given = json.loads(json.dumps(body))
         try:

@@ -133,4 +133,4 @@ def test_a_field_that_no_edit_changes_is_named() -> None:
 )  # fmt: skip
 def test_the_bound_is_never_below_the_size(tree: Any) -> None:
     body = RequestBody.of({"x": tree})
-    assert body.body_bytes <= body.most_bytes <= 6 * body.body_bytes + 99
+    assert body.body_bytes <= body.max_bytes <= 6 * body.body_bytes + 99

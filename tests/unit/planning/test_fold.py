@@ -184,7 +184,7 @@ def test_of_very_many_lines_the_same_are_kept_as_if_all_were_compared_at_once(
              for n in range(0, 400, 80)]  # fmt: skip
     every = kept(400, *parts)
     again = [replace(one, kept=set()) for one in parts]
-    monkeypatch.setattr(line_selection, "MOST_LINES", 12)
+    monkeypatch.setattr(line_selection, "MAX_LINES", 12)
     assert kept(400, *again) == every
     assert len(every) > 40
 
@@ -242,7 +242,7 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
 ) -> None:
     """All notes are chosen anew in each batch here."""
 
-    def most_lines(steps: int, horizon: int) -> int:
+    def max_lines(steps: int, horizon: int) -> int:
         found: list[int] = []
 
         class Counted(LineSelector):
@@ -260,8 +260,8 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
         assert len(found) > steps / 20
         return max(found)
 
-    assert most_lines(60, 2) < 1.2 * most_lines(30, 2)
-    assert most_lines(60, 1000) > 1.8 * most_lines(30, 1000)
+    assert max_lines(60, 2) < 1.2 * max_lines(30, 2)
+    assert max_lines(60, 1000) > 1.8 * max_lines(30, 1000)
 
 
 def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:

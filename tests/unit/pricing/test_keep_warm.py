@@ -8,8 +8,8 @@ from math import inf
 import pytest
 
 from trimtab.pricing.keep_warm import (
-    LEAST_GAPS,
     MARGIN,
+    MIN_GAPS,
     LearnedGaps,
     PrefixPrices,
     plan_pings,
@@ -49,8 +49,8 @@ def test_the_plan_is_the_best_that_brute_force_finds(seed: int) -> None:
 
 
 def test_few_gaps_are_no_reason_to_spend() -> None:
-    assert plan_pings([400.0] * (LEAST_GAPS - 1), 270, WARM, 50_000, 12).pings == 0
-    assert plan_pings([400.0] * LEAST_GAPS, 270, WARM, 50_000, 12).pings == 1
+    assert plan_pings([400.0] * (MIN_GAPS - 1), 270, WARM, 50_000, 12).pings == 0
+    assert plan_pings([400.0] * MIN_GAPS, 270, WARM, 50_000, 12).pings == 1
 
 
 def test_nothing_pays_where_writing_costs_no_more_than_reading() -> None:

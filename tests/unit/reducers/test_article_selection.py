@@ -232,7 +232,7 @@ def _all(text: str, rule: ArticleRule) -> list[Any]:
 def test_an_article_below_the_minimum_size_is_left_alone() -> None:
     items = [*articles(1, sentences=60), *articles(1, sentences=6, seed=1)]
     text = json.dumps({"articles": items})
-    rule = ArticleRule(least_tokens=300)
+    rule = ArticleRule(min_tokens=300)
     every = offers(text, replace(ASKED, articles=rule))
     assert every
     for offer in every:
@@ -491,7 +491,7 @@ ITEM = st.fixed_dictionaries(
 @examples(1.2)
 @given(
     st.lists(ITEM, max_size=5), st.sampled_from(sorted(SHAPES)), st.booleans(),
-    st.sampled_from([ArticleRule(least_tokens=1), ArticleRule.just_in_time(), ArticleRule(keep=1)]),
+    st.sampled_from([ArticleRule(min_tokens=1), ArticleRule.just_in_time(), ArticleRule(keep=1)]),
     TEXT,
 )  # fmt: skip
 def test_each_level_is_smaller_and_loses_more(

@@ -67,7 +67,7 @@ EXACT = json.loads((DATA.parent / "table_cases.json").read_text(encoding="utf-8"
 @pytest.mark.parametrize("name", EXACT)
 def test_a_table_tells_every_value_exactly(name: str) -> None:
     whole = EXACT[name]
-    text = as_tables(whole, least_gain=-10_000)
+    text = as_tables(whole, min_gain=-10_000)
     assert text is not None
     assert decoded(text) == spelled(whole)
     assert as_tables(text) is None
@@ -98,7 +98,7 @@ def test_any_records_come_back_whole(
     objects = [as_json(shapes[n % len(shapes)]) for n in range(times)]
     whole = f"[{','.join(objects)}]"
     whole = f'{{"n":1.0,"hits":{whole},"x":"<table 1>"}}' if inside else whole
-    text = as_tables(whole, least_gain=-10_000)
+    text = as_tables(whole, min_gain=-10_000)
     if text is not None:
         assert decoded(text) == spelled(whole)
         assert all(line == line.rstrip() for line in text.split("\n"))
@@ -110,7 +110,7 @@ def test_any_columns_come_back_whole(rows: list[tuple[Any, ...]], deep: bool) ->
     keys = ("id", "title", "a.b", "o")
     found = [dict(zip(keys, row, strict=True)) for row in rows]
     whole = json.dumps([{"n": n, "row": row} for n, row in enumerate(found)] if deep else found)
-    text = as_tables(whole, least_gain=-10_000)
+    text = as_tables(whole, min_gain=-10_000)
     assert text is not None
     assert decoded(text) == spelled(whole)
 
@@ -127,7 +127,7 @@ def test_a_list_that_saves_nothing_as_a_table_stays_json() -> None:
     assert as_tables('[{"a":1},{"a":2},{"a":3}]') is None
     assert as_tables("[" + ",".join(f'{{"k{n}":{n}}}' for n in range(40)) + "]") is None
     assert as_tables('{"a":[1,2,3]}') is None
-    assert as_tables('[{"a":1},{"a":2},{"a":3},[{}],{}]', least_gain=-10_000) is None
+    assert as_tables('[{"a":1},{"a":2},{"a":3},[{}],{}]', min_gain=-10_000) is None
     assert as_tables("[" * 100 + '{"a":1},' * 20 + '{"a":1}' + "]" * 100) is None
     assert as_tables("[{" * 50_000) is None
 

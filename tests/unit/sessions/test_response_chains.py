@@ -123,7 +123,7 @@ def seen(chains: ResponseChains, *names: str) -> list[str]:
 def test_of_several_chains_those_used_least_recently_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(response_chains, "MOST_CHARS", 1_000)
+    monkeypatch.setattr(response_chains, "MAX_CHARS", 1_000)
     chains = ResponseChains()
     for name in "abc":
         chains.take({"input": "a"}, answer(f"{name}0", 200), 10)
@@ -135,7 +135,7 @@ def test_of_several_chains_those_used_least_recently_are_forgotten(
 def test_turns_that_go_on_from_one_answer_are_forgotten_one_by_one_and_it_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(response_chains, "MOST_CHARS", 2_000)
+    monkeypatch.setattr(response_chains, "MAX_CHARS", 2_000)
     chains = ResponseChains()
     chains.take({"input": "a"}, answer("root"), 10)
     for number in range(100):
@@ -147,7 +147,7 @@ def test_turns_that_go_on_from_one_answer_are_forgotten_one_by_one_and_it_stays(
 
 
 def test_an_answer_that_is_observed_twice_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_chains, "MOST_CHARS", 1_000)
+    monkeypatch.setattr(response_chains, "MAX_CHARS", 1_000)
     chains = ResponseChains()
     for _ in range(20):
         chains.take({"input": "a"}, answer("r0"), 10)

@@ -320,7 +320,7 @@ def test_count_tokens_and_milliseconds_are_reported_and_capped_per_call() -> Non
         time.sleep(0.02)
         return WORDS
 
-    fitted = half(searches(), summarizer=Summarizer(say, most_asks=2))
+    fitted = half(searches(), summarizer=Summarizer(say, max_asks=2))
     asked = fitted.report.asked
     assert asked["asked"] == len(seen) == 2
     assert asked["left_out"] > 0
@@ -330,7 +330,7 @@ def test_count_tokens_and_milliseconds_are_reported_and_capped_per_call() -> Non
     assert 20 <= asked["milliseconds"] < 5_000
     assert fitted.report.as_dict()["asked"] == asked
     assert "summaries: 2 asked (" in str(fitted.report)
-    assert any("most_asks allows 2" in text for text in fitted.report.warnings)
+    assert any("max_asks allows 2" in text for text in fitted.report.warnings)
 
 
 # ---------------------------------------------------------------- how many are shortened
@@ -369,7 +369,7 @@ def test_articles_are_shortened_until_their_summaries_reach_the_target_and_no_fu
         target=0.8,
         settings=trimtab.Settings(
             counter="o200k",
-            summarizer=Summarizer(says_shortly(seen, SIZES[name]), most_asks=99),
+            summarizer=Summarizer(says_shortly(seen, SIZES[name]), max_asks=99),
             trigger=0.85,
             articles=ArticleRule.just_in_time() if rule == "just-in-time" else ArticleRule(),
         ),
@@ -399,7 +399,7 @@ def test_a_long_article_is_read_whole_in_parts() -> None:
     seen: list[str] = []
     text = "The keeper was old. " * 500 + ANSWER + " The keeper was ill." * 500
     ask = replace(ASK, text=text, tokens=400)
-    answers = Summarizer(prompts_into(seen), most_chars=2_000)([ask], count)
+    answers = Summarizer(prompts_into(seen), max_chars=2_000)([ask], count)
     parts = [p.split(" begin\n", 1)[1].rsplit("\n==", 1)[0] for p in seen]
     assert "".join(sorted(parts, key=text.index)) == text
     assert all(len(part) <= 2_000 for part in parts)
@@ -416,9 +416,9 @@ def test_a_long_article_is_read_whole_in_parts() -> None:
 def test_a_long_article_of_which_a_part_is_not_answered_keeps_its_extract() -> None:
     calls = iter(range(100))
     ask = replace(ASK, text="The keeper was old. " * 500, tokens=400)
-    some = Summarizer(lambda prompt: WORDS if next(calls) % 2 else "", most_chars=2_000)
+    some = Summarizer(lambda prompt: WORDS if next(calls) % 2 else "", max_chars=2_000)
     assert some([ask], count).texts == ("",)
-    few = Summarizer(prompts_into([]), most_chars=2_000, most_asks=2)([ask, ASK], count)
+    few = Summarizer(prompts_into([]), max_chars=2_000, max_asks=2)([ask, ASK], count)
     assert few.texts == ("", WORDS)
     assert (few.asked, few.left_out) == (1, 1)
 

@@ -137,7 +137,7 @@ def numbers(text: str) -> set[int]:
 @pytest.mark.row("E4")
 def test_each_step_is_in_what_a_model_summed_up_or_in_the_record_beside_it() -> None:
     body, seen = long_session(90), list[str]()
-    fitted = half(body, 0.01, summarizer=Summarizer(saying(seen), most_asks=50))
+    fitted = half(body, 0.01, summarizer=Summarizer(saying(seen), max_asks=50))
     (note,) = [text for text in texts(fitted.request) if BOTH in text]
     read = [prompt.partition(" begin\n")[2].rpartition("\n==")[0] for prompt in seen]
     left, told = numbers(note), set[int]().union(*map(numbers, read))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
-MOST_BYTES = 32_000_000
+MAX_BYTES = 32_000_000
 """A frame that claims to be longer is taken as malformed."""
 _OVERHEAD = 16
 """Bytes of a frame beside its headers and payload."""
@@ -39,8 +39,8 @@ class AwsFrame:
 class AwsFrameReader:
     """Cuts the bytes of a stream into frames."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most, self._held = most_bytes, b""
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._most, self._held = max_bytes, b""
 
     def feed(self, part: bytes) -> Iterator[AwsFrame]:
         """Add ``part`` to the buffer and yield the frames that are complete."""

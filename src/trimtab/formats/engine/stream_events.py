@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from trimtab.formats.engine.aws_event_stream import AwsFrameReader
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-MOST_BYTES = 32_000_000
+MAX_BYTES = 32_000_000
 """Bytes.  Anything longer is not treated as one event."""
 
 
@@ -57,7 +57,7 @@ class ServerSentEventReader:
             yield _event(data[start : blank.end()])
             start = blank.end()
         self._held = data[start:]
-        if len(self._held) > MOST_BYTES:
+        if len(self._held) > MAX_BYTES:
             yield StreamEvent(self.rest())
 
     def rest(self) -> bytes:

@@ -24,7 +24,7 @@ OPENAI = frozenset({"openai", "azure"})
 MISTRAL = frozenset({"mistral", "mistral-v3"})
 
 LONGEST_ID = 40
-MOST_CALLS = MOST_TOOLS = 128
+MAX_CALLS = MAX_TOOLS = 128
 PIECE = LONGEST_STRING // 4
 """Chars of a piece: short enough even if the limit should be in bytes."""
 NOTED = "OK"
@@ -174,14 +174,14 @@ def scan_counts(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """too_many_calls and too_many_tools."""
     last = len(transcript.messages)
     for number, message in enumerate(transcript.messages):
-        if len(message.calls) <= MOST_CALLS:
+        if len(message.calls) <= MAX_CALLS:
             continue
         calls = [part for part in message.calls if part.path[0] == "tool_calls"]
-        if len(calls) > MOST_CALLS and not (open_tail and _answered_to(transcript, number) == last):
+        if len(calls) > MAX_CALLS and not (open_tail and _answered_to(transcript, number) == last):
             path = (*transcript.base, number, "tool_calls")
             yield Finding("too_many_calls", path, f"{len(calls)} calls", number)
     tools = [block.path for block in transcript.head if block.path[0] == "tools"]
-    if len(tools) > MOST_TOOLS:
+    if len(tools) > MAX_TOOLS:
         yield Finding("too_many_tools", ("tools",), f"{len(tools)} tools", tools)
 
 
@@ -204,15 +204,15 @@ def split_calls(transcript: Transcript, tree: Any, findings: Sequence[Finding]) 
             for index in range(number + 1, stop)
             for part in transcript.messages[index].results
         }
-        ops: list[PathOp] = [Set(finding.path, calls[:MOST_CALLS])]
-        for start in range(MOST_CALLS, len(calls), MOST_CALLS):
-            rest = calls[start : start + MOST_CALLS]
+        ops: list[PathOp] = [Set(finding.path, calls[:MAX_CALLS])]
+        for start in range(MAX_CALLS, len(calls), MAX_CALLS):
+            rest = calls[start : start + MAX_CALLS]
             again = {"role": "assistant", "content": None, "tool_calls": rest}
             ops.append(Insert((*base, stop), again))
             for index in [results[c["id"]] for c in rest if c.get("id") in results]:
                 ops.append(Delete((*base, index)))
                 ops.append(Insert((*base, stop), paths.get(tree, (*base, index))))
-        done = f"{len(calls)} calls told in messages of at most {MOST_CALLS}"
+        done = f"{len(calls)} calls told in messages of at most {MAX_CALLS}"
         yield Repair(finding.path, done, tuple(ops))
 
 
@@ -224,7 +224,7 @@ def remove_surplus_tools(
     for finding in findings:
         names = {path: _tool_name(paths.get(tree, path)) for path in finding.data}
         ranked = sorted(finding.data, key=lambda path: (names[path] not in called, path[1]))
-        for path in sorted(ranked[MOST_TOOLS:]):
+        for path in sorted(ranked[MAX_TOOLS:]):
             done = f"the definition of {names[path] or 'a tool'} was taken out: too many"
             yield Repair(path, done, (Delete(path),), (path,))
 

@@ -27,7 +27,7 @@ _LABELLED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_MOST = 200
+_MAX = 200
 """The most JSON objects examined in one text, because each may extend to its end."""
 _KEY = re.compile(r'"tool_execution"\s*:')
 
@@ -56,7 +56,7 @@ def _labelled(text: str) -> list[int]:
         return []
     return [
         match.start()
-        for match in islice(_LABELLED.finditer(text), _MOST)
+        for match in islice(_LABELLED.finditer(text), _MAX)
         if _object(text, match.end() - 1) is not None
     ]
 
@@ -71,7 +71,7 @@ def _executions(text: str) -> list[int]:
             continue
         tries += 1
         parsed = _object(text, match.end() - 1)
-        if tries > _MOST:
+        if tries > _MAX:
             break
         if parsed is None:
             continue

@@ -317,7 +317,7 @@ def ping_body(body: bytes, most: int, format: str = "anthropic") -> bytes | None
     tree = _json(body)
     if not isinstance(tree, dict):
         return None
-    sent = _prewarm(tree) if format == "openai-responses" else _least_output(tree, most)
+    sent = _prewarm(tree) if format == "openai-responses" else _min_output(tree, most)
     if sent is None:
         return None
     sent.pop("stream", None)
@@ -326,7 +326,7 @@ def ping_body(body: bytes, most: int, format: str = "anthropic") -> bytes | None
     )
 
 
-def _least_output(tree: dict[str, Any], most: int) -> dict[str, Any] | None:
+def _min_output(tree: dict[str, Any], most: int) -> dict[str, Any] | None:
     """Anthropic.  A budget for thinking has to lie below the output limit, and another budget loses
     the cache."""
     thinking = tree.get("thinking")

@@ -109,7 +109,7 @@ class Agent:
     us; 0: it differs by model, or by the user's configuration."""
     of_window: bool = False
     """Whether ``trigger`` is a share of the whole window, reserve included, as in ``compacts``."""
-    least_window: int = 0
+    min_window: int = 0
     """Below so many tokens many turns are cut, since its own instructions and tools take much of
     the window (``python bench/agents.py``); 0: no such window is known."""
     show_status: Callable[[LaunchContext, Setup, Sequence[str]], None] | None = None
@@ -129,12 +129,12 @@ class Agent:
 
     def too_small(self, window: int | None) -> str:
         """What to say of a window that the user gave; "" where nothing is wrong with it."""
-        if window is None or window >= self.least_window:
+        if window is None or window >= self.min_window:
             return ""
         return (
             f"{self.name}'s own instructions and tools take much of {window:,} tokens: many turns "
             "are cut, and each cut loses the prompt cache; it is seldom with "
-            f"--window {self.least_window // 1000}k or more"
+            f"--window {self.min_window // 1000}k or more"
         )
 
 

@@ -59,5 +59,5 @@ def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> N
 AGENT = Agent(
     "claude", prepare, "npm install -g @anthropic-ai/claude-code", 0.8,
     "when about 13,000 tokens are left beside its output reserve (83 % of 200k)",
-    own_window=200_000, least_window=100_000, show_status=show_status,
+    own_window=200_000, min_window=100_000, show_status=show_status,
 )  # fmt: skip

@@ -59,5 +59,5 @@ GEMINI = Agent(
 QWEN = Agent(
     "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65,
     "at 85 % of the window, or 33,000 tokens before its end (0.15.10: at 70 %)",
-    own_window=131_072, of_window=True, least_window=100_000,
+    own_window=131_072, of_window=True, min_window=100_000,
 )  # fmt: skip

@@ -182,13 +182,13 @@ class ProxySettings:
     )  # fmt: skip
     keep_warm_pings: int = setting(PINGS_A_SESSION, COUNT, "the most in one conversation")
 
-    most_bytes: int = setting(
+    max_bytes: int = setting(
         64_000_000, COUNT,
         "longer bodies are passed through as they come, unread; where the proxy signs they are "
         "declined",
         group="Bounds",
     )  # fmt: skip
-    most_held_bytes: int = setting(
+    max_held_bytes: int = setting(
         1_000_000_000, COUNT,
         "of all requests together, parsed ones included; a request beyond it is passed through as "
         "it comes",

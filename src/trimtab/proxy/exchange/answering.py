@@ -86,7 +86,7 @@ class Answering:
     def _parsed(self, received: bytes) -> RequestBody | bytes | None:
         """The body to fit; None if it cannot be read."""
         exchange = self._exchange
-        text = unpacked(received, exchange.request.encoding, exchange.settings.most_bytes)
+        text = unpacked(received, exchange.request.encoding, exchange.settings.max_bytes)
         try:
             source = None if text is None else exchange.tenants.source(
                 exchange.tenant, text, exchange.budget

@@ -35,7 +35,7 @@ class Exchange:
         self.number, self.request, self.reply = number, request, reply
         self.settings, self.tenants, self.client = settings, tenants, client
         self.budget = RequestBudget(held)
-        self.body = Body(receive, settings.most_bytes, settings.read_seconds, self.budget)
+        self.body = Body(receive, settings.max_bytes, settings.read_seconds, self.budget)
         self.began = time.perf_counter()
         self.is_fitted = not (
             settings.pass_through or request.route.operation == "other" or is_off(request.headers)

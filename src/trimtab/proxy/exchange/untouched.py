@@ -18,14 +18,14 @@ if a kept-alive connection turns out to be closed."""
 async def passed_on(exchange: Exchange) -> None:
     """Send the request and answer it.  Raises UpstreamFailed, ClientGone or Declined."""
     request, body, reply = exchange.request, exchange.body, exchange.reply
-    most_bytes = exchange.settings.most_bytes
+    max_bytes = exchange.settings.max_bytes
     content: Any = None
     length = length_of(request.headers)
     fields = upwards(request.raw_headers)
-    if request.upstream.sign or _short(request, min(HELD_BYTES, most_bytes)):
+    if request.upstream.sign or _short(request, min(HELD_BYTES, max_bytes)):
         content = await body.whole()
         if content is None and request.upstream.sign:
-            raise await _too_long(body, request, most_bytes)
+            raise await _too_long(body, request, max_bytes)
         if request.upstream.sign:
             fields = request.headers_upwards(content, repacked=False)
     if content is None:
@@ -40,21 +40,21 @@ async def passed_on(exchange: Exchange) -> None:
         await reply.end()
 
 
-def _short(request: ClientRequest, most_bytes: int) -> bool:
+def _short(request: ClientRequest, max_bytes: int) -> bool:
     length = length_of(request.headers)
     if length is None:
         return "transfer-encoding" not in request.headers
-    return length <= most_bytes
+    return length <= max_bytes
 
 
-async def _too_long(body: Body, request: ClientRequest, most_bytes: int) -> Declined:
+async def _too_long(body: Body, request: ClientRequest, max_bytes: int) -> Declined:
     """The error for a body too long to be signed (signing needs all of it).  The body is read to
     its end first: many clients read no answer before they have sent everything."""
     async for _ in body.rest():
         pass
     return Declined(
         413,
-        f"the body is longer than {most_bytes:,} bytes, the most that is held to be signed for "
-        f"{request.upstream.name}: send less, or set most_bytes in the proxy's settings",
+        f"the body is longer than {max_bytes:,} bytes, the most that is held to be signed for "
+        f"{request.upstream.name}: send less, or set max_bytes in the proxy's settings",
         "request_too_large",
     )  # fmt: skip

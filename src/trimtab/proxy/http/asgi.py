@@ -57,7 +57,7 @@ class Body:
     """
 
     receive: Receive
-    most_bytes: int
+    max_bytes: int
     patience: float = 600.0
     budget: RequestBudget | None = None
     stalled: Declined | None = None
@@ -92,13 +92,13 @@ class Body:
     async def whole(self) -> bytes | None:
         """The whole body; None if it is longer than may be held: then use ``rest``."""
         total = sum(map(len, self.parts))
-        while not self.ended and total <= self.most_bytes:
+        while not self.ended and total <= self.max_bytes:
             if part := await self._next():
                 self.parts.append(part)
                 total += len(part)
                 if self.budget is not None and not self.budget.take(len(part)):
                     return None
-        if total > self.most_bytes:
+        if total > self.max_bytes:
             return None
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 

@@ -71,12 +71,12 @@ class HttpAnswer:
         connection = self._response.connection
         return connection is not None and connection.transport is None
 
-    async def whole(self, most_bytes: int) -> bytes:
-        """The whole body, or its first ``most_bytes``.  Raises UpstreamFailed."""
+    async def whole(self, max_bytes: int) -> bytes:
+        """The whole body, or its first ``max_bytes``.  Raises UpstreamFailed."""
         data = bytearray()
         async for part in self.parts():
             data += part
-            if len(data) > most_bytes:
+            if len(data) > max_bytes:
                 break
         return bytes(data)
 

@@ -48,7 +48,7 @@ class ArticleRule:
         "of an article's tokens, step by step; after the last only title and URL are left",
     )  # fmt: skip
     keep: int = setting(0, COUNT, "best articles of each list that stay whole")
-    least_tokens: int = setting(64, COUNT, "a shorter article is left alone")
+    min_tokens: int = setting(64, COUNT, "a shorter article is left alone")
     newest_first: bool | None = setting(
         None, FLAG_OR_NONE, "newer results before older ones; unset: by relevance"
     )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from trimtab.reducers.articles.article import Article, Splice, number_in
 
-LEAST_SECTIONS = 2
-TITLE_CHARS, MOST_FIELDS = 200, 12
+MIN_SECTIONS = 2
+TITLE_CHARS, MAX_FIELDS = 200, 12
 """Text after a passage number is a title up to this many chars; if longer, it is the content."""
 MARK = "Compressed: true"
 _CONTENT_FIELDS = {
@@ -32,7 +32,7 @@ _RULE = re.compile(r"^[ \t]*(?:[-=*_]{3,100})?[ \t]*$")
 def text_articles(text: str) -> list[Article]:
     """The articles of a plain text, in order; none unless two or more sections look alike."""
     tagged = tagged_articles(text) if "</" in text else []
-    if len(tagged) >= LEAST_SECTIONS:
+    if len(tagged) >= MIN_SECTIONS:
         return tagged
     numbered = _MAY_BEGIN.search(text, 0, _end_of_lines(text, FIRST_LINES)) is not None
     titled, headed = "Title" in text, "http" in text
@@ -44,7 +44,7 @@ def text_articles(text: str) -> list[Article]:
         titled_sections(lines) if titled else [],
         headed_sections(lines) if headed else [],
     ):
-        if len(starts) >= LEAST_SECTIONS:
+        if len(starts) >= MIN_SECTIONS:
             ends = [*starts[1:], (len(lines.texts), "")]
             articles = [
                 _section(text, lines, first, title, following[0])
@@ -74,7 +74,7 @@ def _section(text: str, lines: SectionLines, first: int, title: str, stop: int) 
     if len(title) > TITLE_CHARS:  # "[1] A passage without a title …"
         at = text.index(title, lines.starts[first])
         return Article("", "", text[at:end], at, end, Splice(at, at, f"\n{MARK}\n"), str)
-    fields = _fields(lines, first, title, min(stop, first + MOST_FIELDS))
+    fields = _fields(lines, first, title, min(stop, first + MAX_FIELDS))
     start = _start_of_content(lines, first, fields, stop)
     where = lines.starts[first + 1] if first + 1 < len(lines.starts) else None
     if start is None or where is None or not where <= start < end:

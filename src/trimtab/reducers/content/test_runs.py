@@ -37,7 +37,7 @@ _COUNTS = ("passed", "passing", "failed", "skipped", "Tests", "Ran ", "test resu
            "collected ", "running ", "# pass", "pass ", "ok ", "PASS")  # fmt: skip
 _REACH = 60
 """Number of lines after the name of a failing test that are searched for its assertion."""
-_EACH, _MOST = 8, 160
+_EACH, _MAX = 8, 160
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
@@ -51,14 +51,14 @@ def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
         if words and any(word in line for word in words) and _NAMED.match(line):
             near, said = _REACH, 0
             kept += 1
-            weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
+            weights[number] = max(weights[number], FAILURE if kept <= _MAX else DEMOTED)
         elif (near and _PLACE.match(line)) or _LOGGED.match(line):
             kept += 1
-            weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
+            weights[number] = max(weights[number], FAILURE if kept <= _MAX else DEMOTED)
         elif near and _SAID.match(line):
             said += 1
             kept += 1
-            must = said <= _EACH and kept <= _MOST
+            must = said <= _EACH and kept <= _MAX
             weights[number] = max(weights[number], FAILURE if must else 8.0)
         elif _COUNTED.match(line):
             weights[number] = max(weights[number], SUMMARY)

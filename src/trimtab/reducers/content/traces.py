@@ -29,7 +29,7 @@ _LIBRARY = re.compile(
 _WORDS = (_BEGIN, "Exception", "Error", "panic", "goroutine", "Uncaught", "Unhandled", "Caused by",
           "Throwable", "\n#0 ", "\n    at ", "\n\tat ", "Interrupt", "Failure")  # fmt: skip
 _OUTER, _BEGINS, _AGAIN = 0.5, 20.0, 0.5
-_MOST = 120
+_MAX = 120
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
@@ -78,7 +78,7 @@ def _frame(number: int, line: str, weights: MutableSequence[float], state: _Trac
 
 def _raised(number: int, weights: MutableSequence[float], state: _TraceState, new: bool) -> None:
     state.kept += new
-    must = new and state.kept <= _MOST
+    must = new and state.kept <= _MAX
     weights[number] = max(weights[number], FAILURE if must else _AGAIN)
     if must and state.frame >= 0:
         weights[state.begin] = max(weights[state.begin], _BEGINS)

@@ -14,9 +14,9 @@ from typing import Any
 from trimtab.formats.engine.aws_event_stream import AwsFrame, AwsFrameReader
 from trimtab.retry.refusals.response_errors import Verdict, event_verdict
 
-MOST_BYTES = 65_536
+MAX_BYTES = 65_536
 """At most so many bytes are held back; then an undecided stream is passed on."""
-_MOST_FRAME_BYTES = 16 * MOST_BYTES
+_MAX_FRAME_BYTES = 16 * MAX_BYTES
 
 
 class StreamStart:
@@ -30,7 +30,7 @@ class StreamStart:
     def __init__(self, frames: bool = False) -> None:
         self.verdict: Verdict = ""
         self.error: Any = None
-        self._frames = AwsFrameReader(_MOST_FRAME_BYTES) if frames else None
+        self._frames = AwsFrameReader(_MAX_FRAME_BYTES) if frames else None
         self._held, self._at = bytearray(), 0
 
     def feed(self, chunk: bytes) -> Verdict:
@@ -41,7 +41,7 @@ class StreamStart:
                 self._text()
             else:
                 self._read_frames(self._frames.feed(chunk))
-            if not self.verdict and len(self._held) > MOST_BYTES:
+            if not self.verdict and len(self._held) > MAX_BYTES:
                 self.verdict = "content"
         return self.verdict
 

@@ -15,10 +15,10 @@ from trimtab.logs.recording import Recording
 from trimtab.pricing.call_usage import CallUsage
 from trimtab_lab.replay.recording_index import RecordingIndex
 
-LEAST_VISIBLE = 40
+MIN_VISIBLE = 40
 SHORT_OUTPUT = 0.5
 """Some clients log the usage before the answer has ended.  If our count of the visible answer is at
-least LEAST_VISIBLE tokens and the logged output is below this share of it, the output counts as not
+least MIN_VISIBLE tokens and the logged output is below this share of it, the output counts as not
 measured."""
 
 
@@ -122,6 +122,6 @@ def _calls(conversation: BilledConversation, seen: set[str]) -> Iterator[BilledC
                 for view in conversation.indexes[number].views[turn.sent : turn.end]
                 if view.message.role == "assistant"
             )
-            whole = visible < LEAST_VISIBLE or usage.output >= SHORT_OUTPUT * visible
+            whole = visible < MIN_VISIBLE or usage.output >= SHORT_OUTPUT * visible
             when = part.times[turn.sent] if part.times else None
             yield BilledCall(number, turn.sent, when, usage, again, whole)

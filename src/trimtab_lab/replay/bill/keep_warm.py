@@ -25,7 +25,7 @@ from trimtab_lab.replay.bill.conversations import BilledConversation
 
 CAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, inf)
 """The caps, in US dollars a day, for which results are shown."""
-LEAST_SESSIONS = 20
+MIN_SESSIONS = 20
 DRAWS = 1_000
 
 
@@ -70,7 +70,7 @@ class WarmResult:
     oracle: float = 0.0
     by_session: list[float] = field(default_factory=list)
     """Net dollars of each."""
-    most_a_day: float = 0.0
+    max_a_day: float = 0.0
     low: float = 0.0
     high: float = 0.0
 
@@ -88,7 +88,7 @@ class WarmResult:
             "net_interval": [round(self.low, 4), round(self.high, 4)],
             "oracle": round(self.oracle, 4),
             "of_oracle": round(self.net / self.oracle, 3) if self.oracle else None,
-            "most_spent_a_day": round(self.most_a_day, 4),
+            "max_spent_a_day": round(self.max_a_day, 4),
         }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def play(sessions: Sequence[WarmSession], cap: float, pings: int = PINGS_A_SESSI
     for group, gaps in held_out(sessions):
         for session in sorted(group, key=lambda session: session.calls[0].when):
             _play_session(session, gaps, cap, pings, spent, result)
-    result.most_a_day = max(spent.values(), default=0.0)
+    result.max_a_day = max(spent.values(), default=0.0)
     result.low, result.high = interval(result.by_session)
     return result
 
@@ -214,6 +214,6 @@ def as_text(sessions: Sequence[WarmSession], results: Sequence[WarmResult]) -> s
         "",
         f"The oracle, who knows when each session goes on: {results[0].oracle:.2f} saved.",
     ]
-    if len(sessions) < LEAST_SESSIONS:
-        lines.append(f"Fewer than {LEAST_SESSIONS} sessions: too few to go by.")
+    if len(sessions) < MIN_SESSIONS:
+        lines.append(f"Fewer than {MIN_SESSIONS} sessions: too few to go by.")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from trimtab.pricing.call_usage import CallUsage
 
-LEAST_POINTS = 6
+MIN_POINTS = 6
 """A conversation with fewer calls uses the line of all conversations of its agent and model."""
 SLOPES = (0.3, 6.0)
 """The range of billed tokens per one of ours in all logs that we have seen."""
@@ -110,7 +110,7 @@ def lifetime_of(usages: Iterable[CallUsage]) -> float:
 def fitted_line(points: Sequence[tuple[int, int]]) -> TokenLine | None:
     """The least-squares line over (ours, billed); None if the points don't determine one."""
     count = len(points)
-    if count < LEAST_POINTS:
+    if count < MIN_POINTS:
         return None
     x, y = sum(p[0] for p in points) / count, sum(p[1] for p in points) / count
     spread = sum((p[0] - x) ** 2 for p in points)

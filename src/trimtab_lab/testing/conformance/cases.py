@@ -14,7 +14,7 @@ from trimtab_lab.testing.conformance.stories import Story, StoryTurn, Teller
 FIRST_DRAWN = 100
 """Seeds from here on give random cases; those below are the hard cases."""
 
-MOST_TURNS = 14
+MAX_TURNS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _drawn(seed: int, tell: Teller, window: int) -> Case:
     draw = tell.random
     even = seed % 3 == 0
     total = window * draw.choice((0.4, 1.0, 1.5, 2.5, 4.0))
-    count = draw.randint(5, MOST_TURNS)
+    count = draw.randint(5, MAX_TURNS)
     each = total / count
     thinking = draw.randrange(4) == 0
     turns = [tell.user(constraint=draw.random() < 0.7)]

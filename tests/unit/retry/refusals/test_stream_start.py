@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from trimtab.retry.refusals.stream_start import MOST_BYTES, StreamStart
+from trimtab.retry.refusals.stream_start import MAX_BYTES, StreamStart
 
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -20,13 +20,13 @@ def test_of_a_stream_that_stays_undecided_a_bounded_part_is_held_back() -> None:
     start, fed = StreamStart(), 0
     while not start.feed(PING):
         fed += len(PING)
-        assert fed <= MOST_BYTES
+        assert fed <= MAX_BYTES
     assert start.verdict == "content"
-    assert len(start.held) == fed + len(PING) > MOST_BYTES
+    assert len(start.held) == fed + len(PING) > MAX_BYTES
 
 
 def test_an_error_is_a_refusal_however_long_it_is() -> None:
-    long = {**ERROR, "error": {"type": "x", "message": "too long " * MOST_BYTES}}
+    long = {**ERROR, "error": {"type": "x", "message": "too long " * MAX_BYTES}}
     start = StreamStart()
     assert start.feed(PING + line(long)) == "refused"
     assert start.error == long
