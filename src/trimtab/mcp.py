@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from trimtab.errors import MissingExtra, StoreError, UnknownHandle
-from trimtab.journal.excerpts import Said, answer
+from trimtab.journal.excerpts import RecallAnswer, answer
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.sessions.recall_tool import DESCRIPTION, NAME, SCHEMA
 from trimtab.transcript import model_notes
@@ -59,30 +59,32 @@ TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
 """(name, description, input schema, whether it only reads); the same bytes in every release."""
 
 
-def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Said:
+def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> RecallAnswer:
     """The answer to one tool call; never raises for any input that a model may write."""
     try:
         if name == NAME:
             return answer(stored, arguments)
         if name == "status":
-            return Said(stored.status())
+            return RecallAnswer(stored.status())
         if name == model_notes.NAME:  # which names there are, only the conversation knows
-            return Said(*noted((), arguments))
+            return RecallAnswer(*noted((), arguments))
         return _pinned(stored, arguments)
     except UnknownHandle as error:
-        return Said(str(error), failed=True)
+        return RecallAnswer(str(error), failed=True)
     except StoreError as error:
-        return Said(f"the originals cannot be read now: {error}", failed=True)
+        return RecallAnswer(f"the originals cannot be read now: {error}", failed=True)
 
 
-def _pinned(stored: OriginalsReader, arguments: Mapping[str, Any]) -> Said:
+def _pinned(stored: OriginalsReader, arguments: Mapping[str, Any]) -> RecallAnswer:
     given = {key: value for key, value in arguments.items() if isinstance(value, str)}
     named = [(key, given.get(key, "").strip()) for key in ("handle", "text", "file")]
     wanted = [(key, value) for key, value in named if value]
     if len(wanted) != 1:
-        return Said("give one of handle, text and file", failed=True)
+        return RecallAnswer("give one of handle, text and file", failed=True)
     [(key, value)] = wanted
-    return Said(stored.pin(value) if key == "handle" else stored.pin_words(f"{key}:{value}"))
+    return RecallAnswer(
+        stored.pin(value) if key == "handle" else stored.pin_words(f"{key}:{value}")
+    )
 
 
 def server(stored: OriginalsReader, version: str = "") -> Any:
@@ -106,7 +108,9 @@ def server(stored: OriginalsReader, version: str = "") -> Any:
 
     async def called(context: Any, params: Any) -> Any:
         if params.name not in names:
-            done = Said(f"no tool {params.name!r}; there are {', '.join(sorted(names))}", True)
+            done = RecallAnswer(
+                f"no tool {params.name!r}; there are {', '.join(sorted(names))}", True
+            )
         else:  # in a thread, because a slow store must not block the event loop
             done = await asyncio.to_thread(said, stored, params.name, params.arguments or {})
         content = mcp_types.TextContent(type="text", text=_sound(done.text))

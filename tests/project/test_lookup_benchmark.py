@@ -24,7 +24,9 @@ def test_facts_of_a_small_world_are_found_with_two_look_ups() -> None:
 
 
 def test_what_a_look_up_does_not_give_is_counted_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = trimtab.journal.excerpts.Said("no line of what was left out holds it", failed=True)
+    said = trimtab.journal.excerpts.RecallAnswer(
+        "no line of what was left out holds it", failed=True
+    )
     monkeypatch.setattr(lookup, "answer", lambda fitted, arguments: said)
     outcome = lookup.run(lookup.Task(8_000, seed=1, steps=40, tokens=30_000, each=2))
     assert {row.looks for row in outcome.asked} == {0, lookup.LOST}

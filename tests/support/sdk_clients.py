@@ -32,7 +32,7 @@ PROMPT = "What do the files say?"
 
 
 @dataclass
-class Said:
+class SpokenAnswer:
     """One answer: its text, its calls as (id, name, arguments), tokens of its prompt, those read
     from a cache, and those of its output."""
 
@@ -56,7 +56,7 @@ class Chat:
     def ask(self, text: str) -> None:
         self.messages.append({"role": "user", "content": text})
 
-    def send(self, stream: bool) -> Said:
+    def send(self, stream: bool) -> SpokenAnswer:
         tool = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
         asked: dict[str, Any] = {
             "model": self.model, "messages": self.messages,
@@ -79,7 +79,7 @@ class Chat:
         for call in self.messages[-1].get("tool_calls", ()):
             call["function"].pop("parsed_arguments", None)
         usage = done.usage
-        return Said(
+        return SpokenAnswer(
             message.content or "", calls, usage.prompt_tokens,
             usage.prompt_tokens_details.cached_tokens, usage.completion_tokens,
         )  # fmt: skip
@@ -104,7 +104,7 @@ class Responses:
     def ask(self, text: str) -> None:
         self.input.append({"role": "user", "content": text})
 
-    def send(self, stream: bool) -> Said:
+    def send(self, stream: bool) -> SpokenAnswer:
         tool = {"type": "function", "name": "read", "parameters": SCHEMA, "strict": False}
         asked: dict[str, Any] = {
             "model": self.model, "instructions": "Read files.", "input": self.input,
@@ -131,7 +131,9 @@ class Responses:
         ]
         usage = done.usage
         cached = usage.input_tokens_details.cached_tokens
-        return Said(done.output_text, calls, usage.input_tokens, cached, usage.output_tokens)
+        return SpokenAnswer(
+            done.output_text, calls, usage.input_tokens, cached, usage.output_tokens
+        )
 
     def give(self, results: dict[str, str]) -> None:
         self.input += [
@@ -153,7 +155,7 @@ class Claude:
     def ask(self, text: str) -> None:
         self.messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
 
-    def send(self, stream: bool) -> Said:
+    def send(self, stream: bool) -> SpokenAnswer:
         mark = {"cache_control": {"type": "ephemeral"}}
         *before, last = self.messages
         marked = {**last, "content": [*last["content"][:-1], {**last["content"][-1], **mark}]}
@@ -175,7 +177,7 @@ class Claude:
         usage = done.usage
         read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
         prompt = usage.input_tokens + read + written
-        return Said(text, calls, prompt, read, usage.output_tokens)
+        return SpokenAnswer(text, calls, prompt, read, usage.output_tokens)
 
     def give(self, results: dict[str, str]) -> None:
         content = [
@@ -200,7 +202,7 @@ class Gemini:
     def ask(self, text: str) -> None:
         self.contents.append(types.Content(role="user", parts=[types.Part(text=text)]))
 
-    def send(self, stream: bool) -> Said:
+    def send(self, stream: bool) -> SpokenAnswer:
         tool = types.FunctionDeclaration(name="read", parameters_json_schema=SCHEMA)
         config = types.GenerateContentConfig(
             system_instruction="Read files.",
@@ -224,7 +226,7 @@ class Gemini:
         usage = chunks[-1].usage_metadata
         cached = usage.cached_content_token_count or 0
         output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-        return Said(text, calls, usage.prompt_token_count, cached, output)
+        return SpokenAnswer(text, calls, usage.prompt_token_count, cached, output)
 
     def give(self, results: dict[str, str]) -> None:
         parts = [
@@ -251,7 +253,7 @@ class Bedrock:
     def ask(self, text: str) -> None:
         self.messages.append({"role": "user", "content": [{"text": text}]})
 
-    def send(self, stream: bool) -> Said:
+    def send(self, stream: bool) -> SpokenAnswer:
         *before, last = self.messages
         point = {"cachePoint": {"type": "default"}}
         marked = {**last, "content": [*last["content"], point]}
@@ -272,7 +274,7 @@ class Bedrock:
         calls = [(use["toolUseId"], use["name"], use["input"]) for use in uses]
         read, written = usage["cacheReadInputTokens"], usage["cacheWriteInputTokens"]
         prompt = usage["inputTokens"] + read + written
-        return Said(text, calls, prompt, read, usage["outputTokens"])
+        return SpokenAnswer(text, calls, prompt, read, usage["outputTokens"])
 
     def give(self, results: dict[str, str]) -> None:
         content = [

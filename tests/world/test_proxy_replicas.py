@@ -51,7 +51,7 @@ ASKED = {
 }
 
 
-def dear(text):
+def above_tier(text):
     """How a provider counts that bills more than we think: there is something to learn."""
     return len(text) // 2
 
@@ -63,8 +63,8 @@ def test_requests_one_after_the_other_are_the_same_bytes_with_two_replicas_as_wi
 ):
     with (
         store_url(kind, tmp_path) as store,
-        StrictProvider(window=2 * WINDOW, counter=dear) as alone,
-        StrictProvider(window=2 * WINDOW, counter=dear) as shared,
+        StrictProvider(window=2 * WINDOW, counter=above_tier) as alone,
+        StrictProvider(window=2 * WINDOW, counter=above_tier) as shared,
         proxied(alone.url, window=WINDOW) as single,
         proxied(shared.url, window=WINDOW, store=store) as first,
         proxied(shared.url, window=WINDOW, store=store) as second,

@@ -12,7 +12,7 @@ from typing import Any
 from trimtab.clients.decoding import decoded, decoder
 from trimtab.clients.effects import Chunk, ClientKind, Effects, InThread, Stream, next_chunk
 from trimtab.clients.http_copies import rewritten
-from trimtab.formats.engine.answers import SaidError
+from trimtab.formats.engine.answers import AnswerError
 from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
@@ -31,7 +31,7 @@ class RefusedLater(Exception):
 def shown(
     run: Steps,
     read: Callable[[], Effects[bytes | None]],
-    send: Callable[[bytes], Effects[SaidError | None]],
+    send: Callable[[bytes], Effects[AnswerError | None]],
     has_begun: Callable[[], bool] = bool,
 ) -> Stream:
     """What the caller gets of the steps of an answer.
@@ -111,7 +111,7 @@ class RoundsResponse:
         while (piece := (yield more)) is not None:
             yield Chunk(undo(piece))
 
-    def _next_round(self, body: bytes) -> Effects[SaidError | None]:
+    def _next_round(self, body: bytes) -> Effects[AnswerError | None]:
         """Go on with the next round, or return its refusal."""
         yield partial(self._kind.close, self._response)
         self._reader, self._response, done = yield from self._send(body)
@@ -120,7 +120,7 @@ class RoundsResponse:
             self._count_rounds()
             return None
         error = self._reader.opening.error if self._reader.streamed else self._whole_body()
-        return SaidError.of(self._reader.status, error)
+        return AnswerError.of(self._reader.status, error)
 
     def _whole_body(self) -> bytes:
         return decoded(b"".join(self._reader.chunks), self._reader.encoding)

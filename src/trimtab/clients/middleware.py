@@ -95,17 +95,17 @@ def _joined(
 ) -> Effects[Any]:
     """The one response of all rounds; that of a refused one as it is."""
     from trimtab.clients.answer_rounds import RefusedLater, shown
-    from trimtab.rounds.answer_steps import SaidError, steps
+    from trimtab.rounds.answer_steps import AnswerError, steps
 
     def read() -> Effects[bytes]:
         yield from ()
         content: bytes = response.http_response.content
         return content
 
-    def next_round(body: bytes) -> Effects[SaidError | None]:
+    def next_round(body: bytes) -> Effects[AnswerError | None]:
         nonlocal response
         response, done = yield from send(body)
-        return None if done.accepted else SaidError.of(response.status_code, b"")
+        return None if done.accepted else AnswerError.of(response.status_code, b"")
 
     whole, stream = b"", shown(steps(rounds, None), read, next_round)
     try:

@@ -42,7 +42,7 @@ HANDLE_CHARS = 64
 HOW = 'recall(handle="…", steps="…") reads one'
 
 
-class Said(NamedTuple):
+class RecallAnswer(NamedTuple):
     """An answer to a model, and whether it reports an error."""
 
     text: str
@@ -65,7 +65,7 @@ def part(text: str, start: int | None = None, end: int | None = None) -> str:
     return text[max(0, start or 0) : len(text) if end is None else max(0, end)]
 
 
-def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
+def answer(originals: Originals, arguments: Mapping[str, Any]) -> RecallAnswer:
     """Answer a model's look-up: a list, a search, a file's last reading, or an original whole or
     in part.
 
@@ -77,14 +77,14 @@ def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
             return _read(originals, asked)
         archive = archive_of(originals)
         if archive is None:
-            return Said('give the handle that the note names: recall("…")', failed=True)
+            return RecallAnswer('give the handle that the note names: recall("…")', failed=True)
         if asked.search:
             return _searched(steps_of_archive(originals, archive, MAX_READ_CHARS), asked)
         if asked.file:
             return _of_file(originals, archive, asked)
         return _listed(originals, archive, asked.start or 0)
     except (TrimtabError, ValueError) as error:
-        return Said(str(error), failed=True)
+        return RecallAnswer(str(error), failed=True)
 
 
 class _Asked(NamedTuple):
@@ -140,7 +140,7 @@ def _range(name: str, value: Any) -> tuple[int, int] | None:
 # --- a handle ---
 
 
-def _read(originals: Originals, asked: _Asked) -> Said:
+def _read(originals: Originals, asked: _Asked) -> RecallAnswer:
     text = originals.recall(asked.handle)
     if asked.search:
         if asked.steps is not None:
@@ -151,28 +151,30 @@ def _read(originals: Originals, asked: _Asked) -> Said:
     elif not asked.is_part and len(text) > CONTENTS_CHARS:
         folded = folded_steps(text)
         if len(folded) > 1:
-            return Said(contents(folded, len(text), MAX_CHARS))
+            return RecallAnswer(contents(folded, len(text), MAX_CHARS))
     return _shown(text, asked)
 
 
-def _shown(text: str, asked: _Asked) -> Said:
+def _shown(text: str, asked: _Asked) -> RecallAnswer:
     if asked.lines is not None:
         return _lines(text, *asked.lines)
     begin = min(max(0, asked.start or 0), len(text))
     wanted = part(text, asked.start, asked.end)
     if text and not wanted:
-        return Said(f"nothing stands there: the original has {len(text):,} chars", failed=True)
+        return RecallAnswer(
+            f"nothing stands there: the original has {len(text):,} chars", failed=True
+        )
     if len(wanted) <= MAX_CHARS:
-        return Said(wanted)
+        return RecallAnswer(wanted)
     stop = begin + MAX_CHARS
     more = (
         f"\n[chars {begin:,} to {stop:,} of {len(text):,}; the rest: start={stop}, "
         "or search for what is needed]"
     )
-    return Said(wanted[:MAX_CHARS] + more)
+    return RecallAnswer(wanted[:MAX_CHARS] + more)
 
 
-def _lines(text: str, first: int, last: int) -> Said:
+def _lines(text: str, first: int, last: int) -> RecallAnswer:
     """Lines by number: of messages as they were said, without the JSON around them."""
     is_messages = bool(folded_steps(text))
     rows, chars, number = list[str](), 0, 0
@@ -188,8 +190,8 @@ def _lines(text: str, first: int, last: int) -> Said:
                 rows.append(f"{cut}\n[line {number} goes on: start and end give its characters]")
     if not rows:
         to = f" to {last}" if last != first else ""
-        return Said(f"no line {first}{to}: it has {number:,} lines", failed=True)
-    return Said("\n".join(rows))
+        return RecallAnswer(f"no line {first}{to}: it has {number:,} lines", failed=True)
+    return RecallAnswer("\n".join(rows))
 
 
 def readable(text: str) -> str:
@@ -203,11 +205,13 @@ def readable(text: str) -> str:
 # --- search and list ---
 
 
-def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> Said:
+def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> RecallAnswer:
     wanted, rows = asked.search, list[str]()
     found = find(steps, wanted)
     if not found:
-        return Said(f"no line of what was left out holds {wanted[:LINE_CHARS]!r}", failed=True)
+        return RecallAnswer(
+            f"no line of what was left out holds {wanted[:LINE_CHARS]!r}", failed=True
+        )
     exact = all(_holds(hit.text, wanted) for _, hit in found)
     if not exact:
         rows.append("No line holds all of it; nearest:")
@@ -232,7 +236,7 @@ def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> Said:
         of_handle = step.name
     if len(found) == MAX_HITS:
         rows.append(f"[the first {MAX_HITS} lines; search for more words to see others]")
-    return Said("\n".join(rows))
+    return RecallAnswer("\n".join(rows))
 
 
 def _holds(text: str, wanted: str) -> bool:
@@ -251,7 +255,7 @@ def _clipped(text: str, wanted: str) -> str:
     return f"…{text[begin : begin + LINE_CHARS]}…"
 
 
-def _listed(originals: Originals, archive: Iterable[Archived], first: int) -> Said:
+def _listed(originals: Originals, archive: Iterable[Archived], first: int) -> RecallAnswer:
     steps = steps_of_archive(originals, archive, MAX_READ_CHARS)
     rows, chars, handle = list[str](), 0, ""
     for _ in islice(steps, first):
@@ -271,20 +275,20 @@ def _listed(originals: Originals, archive: Iterable[Archived], first: int) -> Sa
             break
         rows.append(row)
     if not rows:
-        return Said("nothing was left out of this conversation" if not first else
+        return RecallAnswer("nothing was left out of this conversation" if not first else
                     "nothing older was left out")  # fmt: skip
-    return Said("\n".join([f"What was left out, newest first ({HOW}):", *rows]))
+    return RecallAnswer("\n".join([f"What was left out, newest first ({HOW}):", *rows]))
 
 
 # --- files ---
 
 
-def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -> Said:
+def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -> RecallAnswer:
     steps = steps_of_archive(originals, archive, MAX_READ_CHARS)
     reading = file_reading(steps, asked.file)
     if isinstance(reading, NoReading):
-        return Said(str(reading), failed=True)
+        return RecallAnswer(str(reading), failed=True)
     shown = _shown(unmarked(originals, reading.text), asked)
     if shown.failed:
         return shown
-    return Said("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))
+    return RecallAnswer("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))

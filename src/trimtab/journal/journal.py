@@ -135,10 +135,10 @@ COMPANY = 2
 """Steps of the model before the witness that an edit needs too: one call alone may recur."""
 
 
-def resting_edits(
+def with_dependencies(
     transcript: Transcript,
     edits: Iterable[Edit],
-    rests_on: Callable[[Place], Iterable[tuple[int, int]]],
+    depends_on: Callable[[Place], Iterable[tuple[int, int]]],
 ) -> Iterator[Edit]:
     """The edits with their ``needs``: blocks of the model before the witness, and for a duplicate
     or superseded block the later block that repeats it."""
@@ -146,7 +146,7 @@ def resting_edits(
     for edit in edits:
         needs = company
         if edit.op == "replace" and edit.kind in ("duplicate", "superseded"):
-            keys = rests_on(transcript.refs[edit.targets[0]])
+            keys = depends_on(transcript.refs[edit.targets[0]])
             needs = (*company, *(transcript.ref_of[key] for key in keys))
         yield replace(edit, needs=tuple(dict.fromkeys(needs)))
 

@@ -42,14 +42,14 @@ class Fold:
     asked: str = ""
     arguments: str = ""
     """The anchor's arguments, if they are shown shorter; else ""."""
-    lines_left: str = LINES
-    words_left: str = WORDS
+    lines_label: str = LINES
+    words_label: str = WORDS
     """The label of what is left, in notes."""
 
     @property
     def quotes(self) -> bool:
         """Whether everything in the fold is verbatim, nothing summarized by a model."""
-        return (self.lines_left, self.words_left) == (LINES, WORDS)
+        return (self.lines_label, self.words_label) == (LINES, WORDS)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from trimtab.transcript.transcript import Transcript
 
 RAW_SHARE = 0.06
 """Share of the room, newest first, that a batch leaves unchanged."""
-ARRIVAL_SHARE = 0.25
+NEXT_TURN_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
 ARRIVAL_ROOM = 0.6
@@ -229,7 +229,7 @@ class Eligibility:
         newest = newest[-NEWEST_GROUPS:]
         messages = self.transcript.messages
         steps = [messages[one.first : one.last + 1] for one in newest]
-        tokens = [min(sum(map(self.sizes.message, step)), self.arrival_tokens) for step in steps]
+        tokens = [min(sum(map(self.sizes.message, step)), self.next_turn_tokens) for step in steps]
         return sum(tokens) // max(1, len(tokens))
 
     @property
@@ -249,12 +249,12 @@ class Eligibility:
         ):
             return False
         newest = sum(map(self.sizes.message, self.transcript.messages[groups[-1].first :]))
-        return min(newest, self.arrival_tokens) > CROWDED * self.room
+        return min(newest, self.next_turn_tokens) > CROWDED * self.room
 
     @property
-    def arrival_tokens(self) -> int:
+    def next_turn_tokens(self) -> int:
         """The largest newest turn, in tokens, that is not cut at once."""
-        return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
+        return int(min(self.capacity * NEXT_TURN_SHARE, self.room * ARRIVAL_ROOM))
 
     @cached_property
     def raw_from(self) -> int:
@@ -264,7 +264,7 @@ class Eligibility:
         for index in range(len(groups) - 1, -1, -1):
             messages = self.transcript.messages[groups[index].first : number]
             cost = sum(self.sizes.message(message) for message in messages)
-            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival_tokens:
+            if (index == len(groups) - 1 or recent > 0) and cost <= self.next_turn_tokens:
                 cost = min(cost, allowed)
             if cost > allowed:
                 break

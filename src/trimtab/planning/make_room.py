@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from trimtab.planning.crossing import cross, cross_all
 from trimtab.planning.fold import SMALL, fold
 from trimtab.planning.planner import Planner
 from trimtab.planning.presets import STALE
 from trimtab.planning.user_cuts import cut_pastes, cut_users
+from trimtab.planning.user_turns import fold_all_user_turns, fold_user_turns
 from trimtab.reducers.base import NO_FACTS
 from trimtab.transcript.model import Place
 from trimtab.transcript.notes import has_note
@@ -49,7 +49,7 @@ def make_room(planner: Planner) -> None:
         if crosses and (came_over or not _was_fitted_before(planner)):
             room = max(0, bounds.trigger - eligibility.min_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
-            _attempt(planner, "fold of turns", partial(cross, planner, first, anew))
+            _attempt(planner, "fold of turns", partial(fold_user_turns, planner, first, anew))
         planner.strip_notes(lambda: state.tokens <= bounds.trigger)
         if not planner.over():
             planner.fill(goal)
@@ -115,7 +115,7 @@ def _cut_newest(planner: Planner) -> None:
     end = len(planner.transcript.messages)
     newest = planner.reducible(groups[-1].first, end, prose=False, protected=False)
     planner.reduce(
-        newest, lambda: state.group_cost(groups[-1]) <= eligibility.arrival_tokens, SMALL
+        newest, lambda: state.group_cost(groups[-1]) <= eligibility.next_turn_tokens, SMALL
     )
 
 
@@ -131,10 +131,10 @@ def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:
     if not enough():
         cut_pastes(planner, planner.bounds.capacity, newest=True)
     if planner.inputs.drops and not enough():
-        cross_all(planner, constraints=True)
+        fold_all_user_turns(planner, constraints=True)
     cut_users(planner, enough, bare=False)
     if planner.inputs.drops and not enough():
-        cross_all(planner, constraints=False)
+        fold_all_user_turns(planner, constraints=False)
     cut_users(planner, enough, bare=True)
 
 

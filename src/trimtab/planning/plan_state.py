@@ -90,7 +90,7 @@ class PlanState(ShownBlocks):
         number = self.transcript.group_number(place.message, place.index)
         return (number is not None and number in self.dropped) or place.message in self._crossed
 
-    def standing(self) -> list[tuple[Place, Replacement]]:
+    def replacements(self) -> list[tuple[Place, Replacement]]:
         """Every block that is not shown as it came, without dropped ones."""
         shown_at = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
         return [(place, shown) for place, shown in shown_at if not self.is_dropped(place)]
@@ -224,10 +224,10 @@ class PlanState(ShownBlocks):
         if fold.anchor is not None:
             made.note = marker(steps, self._tools(run.first, run.last), own)
             if fold.lines:
-                made.note = left_note(steps_text(steps), fold.lines_left, fold.lines, own)
+                made.note = left_note(steps_text(steps), fold.lines_label, fold.lines, own)
             own = ""
         if fold.words:
-            made.said = words_note(fold.words_left, fold.words, own)
+            made.said = words_note(fold.words_label, fold.words, own)
         elif closing is not None:
             made.said = EMPTIED
         made.tokens = fold_tokens(self.transcript, self.sizes, made)
@@ -260,7 +260,7 @@ class PlanState(ShownBlocks):
         """Whether a whole message is folded away in a run that crosses the user's words."""
         return message in self._crossed
 
-    def may_stand(self, run: Run, *, anchored: bool) -> bool:
+    def is_legal_here(self, run: Run, *, anchored: bool) -> bool:
         """Whether the messages of a fold are allowed at its place: two messages of the user must
         not meet if roles must alternate."""
         if anchored or closing_of(self.transcript, run, anchored=False) is not None:

@@ -337,7 +337,7 @@ class Planner:
         """The new edits, in order of place, without those already in the journal."""
         placed: list[tuple[Key, Edit]] = []
         seen = witness(self.transcript)
-        for place, shown in self.state.standing():
+        for place, shown in self.state.replacements():
             if shown.edit is None:
                 offer, refs = shown.offer, self._refs(place)
                 edit = Edit(
@@ -371,7 +371,7 @@ class Planner:
     def kept(self) -> tuple[Edit, ...]:
         """The journal's edits that still apply to this request."""
         state = self.state
-        old = [shown.edit for _, shown in state.standing() if shown.edit is not None]
+        old = [shown.edit for _, shown in state.replacements() if shown.edit is not None]
         return (*old, *(run.edit for run in state.runs if run.edit), *state.inserted)
 
 

@@ -87,7 +87,7 @@ class Redundancy:
         """The call a block belongs to."""
         return self.calls.at.get((place.message, place.index))
 
-    def rests_on(self, place: Place) -> tuple[Key, ...]:
+    def depends_on(self, place: Place) -> tuple[Key, ...]:
         """The keys of the later blocks that make this block a duplicate or superseded; () if it is
         neither."""
         call = self._of(place)

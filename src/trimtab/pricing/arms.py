@@ -86,7 +86,7 @@ def arms_of(conversations: Iterable[ConversationUsage]) -> Savings | None:
             continue
         arm, dollars, arrived = units.get(conversation.id, (conversation.arm, 0.0, 0))
         for row in conversation:
-            if cost := price_of(row.usage, dear=row.dear):
+            if cost := price_of(row.usage, above_tier=row.above_tier):
                 dollars, arrived = dollars + cost.prompt, arrived + row.arrived
         arm = max(arm, conversation.arm, key=len)  # "control, outgrown" once it is
         units[conversation.id] = (arm, dollars, arrived)

@@ -85,17 +85,17 @@ def read_call(usage: Any, model: Any, id: str = "") -> CallUsage | None:
     )  # fmt: skip
 
 
-def is_dear(usage: CallUsage) -> bool:
+def is_above_tier(usage: CallUsage) -> bool:
     """Whether a call's prompt is above its model's tier, where input costs more."""
     model = models.find(usage.model)
     return bool(model and model.tier_tokens is not None and usage.prompt > model.tier_tokens)
 
 
-def price_of(usage: CallUsage, *, dear: bool | None = None) -> Cost | None:
+def price_of(usage: CallUsage, *, above_tier: bool | None = None) -> Cost | None:
     """The cost of a call at list prices; None if the table lacks one of them.
 
     Above the model's tier the whole prompt costs more.  (The table has no tier for output.)
-    ``dear``: whether the calls of a sum are above the tier; None: ``usage`` is one call.
+    ``above_tier``: whether the calls of a sum are above the tier; None: ``usage`` is one call.
 
     >>> round(price_of(CallUsage("claude-sonnet-4-5", read=1_000_000)).total, 6)
     0.3
@@ -106,8 +106,8 @@ def price_of(usage: CallUsage, *, dear: bool | None = None) -> Cost | None:
     if (usage.read and model.read is None) or (usage.written_1h and model.write_1h is None):
         return None
     dollars = model.input_price / 1e6
-    dear = is_dear(usage) if dear is None else dear
-    prompt = dollars * ((model.tier or 1.0) if dear else 1.0)
+    above_tier = is_above_tier(usage) if above_tier is None else above_tier
+    prompt = dollars * ((model.tier or 1.0) if above_tier else 1.0)
     return Cost(
         usage.uncached * prompt,
         usage.read * prompt * (model.read or 0.0),

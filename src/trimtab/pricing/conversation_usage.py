@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from trimtab.errors import TrimtabError
-from trimtab.pricing.call_usage import KINDS, CallUsage, is_dear
+from trimtab.pricing.call_usage import KINDS, CallUsage, is_above_tier
 from trimtab.stores.tenant import OURS
 
 TENANT = OURS + "usage"
@@ -19,11 +19,11 @@ WARMER = "trimtab keep-warm"
 
 class UsageRow(NamedTuple):
     """The calls of one day to one model: ``usage`` is as billed, ``arrived`` the prompts' size as
-    the client sent them, in the provider's tokens.  ``dear``: whether the prompts are above the
-    model's tier; ``look_up``: whether these calls read the result of a tool that we answered."""
+    the client sent them, in the provider's tokens.  ``above_tier``: whether the prompts are above
+    the model's tier; ``look_up``: whether these calls read the result of a tool of ours."""
 
     day: str
-    dear: bool
+    above_tier: bool
     calls: int
     arrived: int
     usage: CallUsage
@@ -44,7 +44,7 @@ class ConversationUsage:
 
     def add(self, day: str, arrived: int, usage: CallUsage, *, look_up: bool = False) -> None:
         """Add one call."""
-        marks = ("dear" if is_dear(usage) else "", "look-up" if look_up else "")
+        marks = ("dear" if is_above_tier(usage) else "", "look-up" if look_up else "")
         key = "\t".join((day, usage.model, " ".join(filter(None, marks))))
         row = self.rows.setdefault(key, [0] * (2 + len(KINDS)))
         added = [1, arrived, *(getattr(usage, kind) for kind in KINDS)]

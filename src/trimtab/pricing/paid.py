@@ -19,8 +19,8 @@ UNKNOWN = "unknown"
 class PaidCall:
     """One billed call with the names it is grouped by; ``day`` is "" if the log has no times.
 
-    Or the sum of several ``calls`` of one day to one model, either all or none of them ``dear``
-    (above the model's tier).  ``look_up``: they read the result of a tool that trimtab answered.
+    Or the sum of several ``calls`` of one day to one model, either all or none of them above the
+    model's tier.  ``look_up``: they read the result of a tool that trimtab answered.
     """
 
     session: str
@@ -30,7 +30,7 @@ class PaidCall:
     usage: CallUsage
     output_measured: bool = True
     calls: int = 1
-    dear: bool | None = None
+    above_tier: bool | None = None
     tenant: str = ""
     look_up: bool = False
 
@@ -47,7 +47,7 @@ def calls_of(conversations: Iterable[ConversationUsage]) -> list[PaidCall]:
 def _call(conversation: ConversationUsage, row: UsageRow) -> PaidCall:
     return PaidCall(
         conversation.id, conversation.agent, conversation.upstream, row.day, row.usage,
-        calls=row.calls, dear=row.dear, tenant=conversation.tenant, look_up=row.look_up,
+        calls=row.calls, above_tier=row.above_tier, tenant=conversation.tenant, look_up=row.look_up,
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ class Paid:
         if call.day:
             self.first_day = min(self.first_day or call.day, call.day)
             self.last_day = max(self.last_day, call.day)
-        cost = price_of(usage, dear=call.dear)
+        cost = price_of(usage, above_tier=call.above_tier)
         if cost is None:
             self.unpriced[usage.model or UNKNOWN] += call.calls
             return

@@ -53,8 +53,8 @@ class Prices:
         cached = self.cached(min(prefix_tokens, tokens), gap_seconds)
         write = self.write if tokens >= self.min_tokens else 1.0
         billed = cached * self.read + (tokens - cached) * write
-        dear = self.tier_tokens is not None and tokens > self.tier_tokens
-        return billed * (self.tier if dear else 1.0)
+        above_tier = self.tier_tokens is not None and tokens > self.tier_tokens
+        return billed * (self.tier if above_tier else 1.0)
 
     def call(self, tokens: int, output_tokens: int) -> float:
         """The cost of a call outside the conversation (a summary), of which nothing is cached."""

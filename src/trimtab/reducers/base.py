@@ -69,7 +69,7 @@ def never(content: str) -> bool:
     return False
 
 
-def untold(warning: str) -> None:
+def ignore_warning(warning: str) -> None:
     """Ignore a warning: the default of ``Config.warn``."""
 
 
@@ -116,7 +116,7 @@ class Config:
     age: float = 0.0
     articles: ArticleRule = DEFAULT_RULE
     facts: BlockFacts = NO_FACTS
-    warn: Callable[[str], None] = untold
+    warn: Callable[[str], None] = ignore_warning
     asked: Asked = NOBODY
 
 

@@ -9,12 +9,12 @@ from trimtab.errors import CannotFit
 from trimtab.formats.body import RequestBody
 from trimtab.jsontext import paths
 from trimtab.planning.advice import advice, advice_beside, size_in_bytes
-from trimtab.planning.crossing import cross_all
 from trimtab.planning.eligibility import PlanInputs
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.planner import Planner
 from trimtab.planning.reasoning_signatures import unbind
 from trimtab.planning.user_cuts import SHORTEST, cut_user
+from trimtab.planning.user_turns import fold_all_user_turns
 from trimtab.reducers.base import json_bytes
 from trimtab.request.applied import body_with
 from trimtab.request.measured import MeasuredRequest
@@ -37,7 +37,7 @@ def _choose_smallest(planner: Planner) -> None:
     planner.drop_until(lambda: False, end, protected=True)
     planner.strip_notes(lambda: False)
     if planner.inputs.drops:
-        cross_all(planner, constraints=False)
+        fold_all_user_turns(planner, constraints=False)
     for place in eligibility.user_texts:
         cut_user(planner, place, SHORTEST)
 

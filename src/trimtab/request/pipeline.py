@@ -29,7 +29,7 @@ from trimtab.formats.body import RequestBody
 from trimtab.formats.repair import refused_rules
 from trimtab.formats.rules import Violation
 from trimtab.journal.cleared_results import cleared_key
-from trimtab.journal.journal import Journal, resting_edits, tip_edits
+from trimtab.journal.journal import Journal, tip_edits, with_dependencies
 from trimtab.jsontext import paths
 from trimtab.planning.eligibility import Bounds, PlanInputs
 from trimtab.planning.operations import Applied
@@ -383,5 +383,5 @@ def journal_after(result: FitResult) -> Journal:
         destination = measured.received.destination
         keys += refused_rules.keys_of(made, destination, inputs.refused, journal.repaired)
     keys += [cleared_key(transcript.ref(place)) for place in cleared]
-    resting = resting_edits(transcript, result.new, redundancy_of(measured).rests_on)
+    resting = with_dependencies(transcript, result.new, redundancy_of(measured).depends_on)
     return journal.add([*resting, *tip_edits(transcript, repairs)], {}, keys)

@@ -6,7 +6,7 @@
         match step:
             case Read():       reply = the next bytes of this round's answer, None at its end
             case Work():       reply = step.call()     # may take long: in a thread, if async
-            case NextRound():  reply = None, or the provider's refusal of it as a SaidError
+            case NextRound():  reply = None, or the provider's refusal of it as an AnswerError
             case Show():       reply = None            # bytes for the client
             case Broken():     reply = None            # the last step; see there
         step = run.send(reply)
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from trimtab.formats.engine.answers import SaidError
+from trimtab.formats.engine.answers import AnswerError
 from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
 from trimtab.formats.engine.stream_events import EventReader, StreamEvent
 from trimtab.rounds.recall_rounds import RecallRounds
@@ -154,4 +154,4 @@ def guarded(work: Callable[[], T]) -> T | None:
         return None
 
 
-__all__ = ["Broken", "NextRound", "Read", "SaidError", "Show", "Step", "Steps", "Work", "steps"]
+__all__ = ["AnswerError", "Broken", "NextRound", "Read", "Show", "Step", "Steps", "Work", "steps"]

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trimtab.errors import TrimtabError
 from trimtab.formats.registry import FormatName
-from trimtab.journal.excerpts import Said, answer
+from trimtab.journal.excerpts import RecallAnswer, answer
 from trimtab.session import Session
 from trimtab.sessions.note_tool import note_tool
 from trimtab.sessions.own_tool import Declaration, OwnTool
@@ -91,17 +91,17 @@ def result(
         taken_out = name in _TOOLS
         if name == NOTE:
             notes = note_tool(format)
-            return notes.part(call_id, Said(*noted(notes.notes(body), arguments)))
+            return notes.part(call_id, RecallAnswer(*noted(notes.notes(body), arguments)))
         said = (_taken_out(session, body, name, arguments, keywords) if taken_out
                 else answer(RequestOriginals(session, body, **keywords), arguments))  # fmt: skip
     except TrimtabError as error:
-        said = Said(f"Nothing was taken out: {error}", True)
+        said = RecallAnswer(f"Nothing was taken out: {error}", True)
     return tool.part(call_id, said._replace(text=said.text + LAST) if last else said, name)
 
 
 def _taken_out(
     session: Session, body: Any, tool: str, arguments: Mapping[str, Any], keywords: FitKeywords
-) -> Said:
+) -> RecallAnswer:
     text = {key: str(arguments.get(key) or "") for key in ("name", "first", "last", "words")}
     if tool == DISTILL:
         done = session.distill(body, {text["name"]: text["words"]}, **keywords)
@@ -111,13 +111,13 @@ def _taken_out(
         names = arguments.get("names")
         wanted = [str(name) for name in names][:MAX_NAMES] if isinstance(names, list) else []
         if not wanted:
-            return Said(_listed(session, body, keywords))
+            return RecallAnswer(_listed(session, body, keywords))
         done = session.prune(body, wanted, **keywords)
     lines = [f"{result.name} is out: {result.tokens:,} tokens" for result in done.done]
     lines += [f"{name} stays: it {why}" for name, why in done.why_not.items()]
     if done.why_not:
         lines.append(_listed(session, body, keywords))
-    return Said("\n".join(lines), failed=not done.done)
+    return RecallAnswer("\n".join(lines), failed=not done.done)
 
 
 def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:

@@ -17,7 +17,7 @@ def is_control(key: str, share: float) -> bool:
     return int.from_bytes(digest, "big") < share * 2**64
 
 
-def untouched(settings: Settings) -> Settings:
+def control_arm_settings(settings: Settings) -> Settings:
     """Settings with which a request that fits is not reduced.  A request that the provider would
     refuse is still repaired."""
     return settings | Settings(trigger=1.0, early=None, quote_embedded=False)

@@ -21,7 +21,7 @@ from trimtab.request.fitted import Fitted
 from trimtab.request.measured import MeasuredRequest
 from trimtab.request.pipeline import FitResult, prepare
 from trimtab.request.received import TurnInputs
-from trimtab.sessions.control import is_control, untouched
+from trimtab.sessions.control import control_arm_settings, is_control
 from trimtab.sessions.conversation import Conversation, conversation_id
 from trimtab.sessions.edit_history import EditHistory
 from trimtab.sessions.response_chains import ResponseChains, unchained
@@ -97,7 +97,7 @@ class SessionTurns(EditHistory):
         )
         with conversation:
             if in_control_arm and not conversation.journal.entries:
-                wanted = untouched(wanted)
+                wanted = control_arm_settings(wanted)
             minute = int(self._clock() // 60)
             inputs = replace(
                 inputs,

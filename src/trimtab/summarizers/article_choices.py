@@ -42,7 +42,7 @@ class ArticleChoices:
         self._plan, self._goal = plan, goal
         self._blocks = [
             _Block(place, shown, plan.sizes.block(plan.transcript, place))
-            for place, shown in plan.state.standing()
+            for place, shown in plan.state.replacements()
             if shown.edit is None and shown.offer.shortened and shown.offer.with_answers
         ]
         self._rows = sorted(

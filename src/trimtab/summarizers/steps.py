@@ -71,7 +71,7 @@ class NotedRun:
             self.words, answers[many:], Reworded(fold.words, WORDS), (IN_SUMMARY, IN_BOTH, QUOTED)
         )
         new = replace(
-            fold, lines=lines.text, lines_left=lines.left, words=words.text, words_left=words.left
+            fold, lines=lines.text, lines_label=lines.left, words=words.text, words_label=words.left
         )
         state.reword(self.run, new)
 

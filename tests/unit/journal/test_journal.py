@@ -11,7 +11,7 @@ from shapes import session
 
 from trimtab import formats
 from trimtab.journal.file_format import replayed, rows
-from trimtab.journal.journal import Journal, resting_edits
+from trimtab.journal.journal import Journal, with_dependencies
 from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import Transcript
 
@@ -72,7 +72,7 @@ LATER = (8, 0)
 def test_an_edit_needs_the_models_last_words_and_a_duplicate_what_repeats_it(
     op: Any, kind: Any, rests: bool
 ) -> None:
-    (edit,) = resting_edits(STEPS, [Edit(op, (REF,), "x", kind, "why")], lambda place: [LATER])
+    (edit,) = with_dependencies(STEPS, [Edit(op, (REF,), "x", kind, "why")], lambda place: [LATER])
     beside = [STEPS.ref_of[number, 0] for number in (7, 9, 11)]
     assert edit.needs == (*beside, *([STEPS.ref_of[LATER]] if rests else []))
 

@@ -256,4 +256,4 @@ def test_a_store_that_does_not_answer_is_a_result_that_says_so() -> None:
             raise trimtab.errors.StoreError("nobody home")
 
     for arguments in ({}, {"search": "x"}, {"file": "x"}, {"handle": "r1"}):
-        assert answer(Silent(), arguments) == excerpts.Said("nobody home", failed=True)
+        assert answer(Silent(), arguments) == excerpts.RecallAnswer("nobody home", failed=True)

@@ -284,7 +284,7 @@ def test_a_reader_whose_reading_failed_reads_on_as_if_nothing_had_been() -> None
 
 def redundancy_facts(found: Redundancy) -> list[Any]:
     """Every fact of every block."""
-    return [(found.facts(place), found.rests_on(place)) for place in found.transcript.places()]
+    return [(found.facts(place), found.depends_on(place)) for place in found.transcript.places()]
 
 
 def test_facts_and_lines_from_the_cache_are_those_of_one_look_at_the_whole() -> None:

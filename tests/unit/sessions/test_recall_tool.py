@@ -14,7 +14,7 @@ from trimtab.errors import InvalidSetting, UnknownHandle
 from trimtab.journal.excerpts import (
     LINE_CHARS,
     MAX_CHARS,
-    Said,
+    RecallAnswer,
     answer,
     is_handle,
     part,
@@ -38,7 +38,7 @@ class Kept:
             ) from None
 
 
-def asked(**arguments: Any) -> Said:
+def asked(**arguments: Any) -> RecallAnswer:
     return answer(Kept(), {"handle": "aaaaaaaaaaa", **arguments})
 
 

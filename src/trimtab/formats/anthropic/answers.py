@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.formats.anthropic.parts import PARTS
-from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, Delta, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, sse
 
 ANSWERS = AnswerTable(
@@ -38,7 +38,7 @@ class AnthropicRewriter(AnswerRewriter):
 
     answers, table = ANSWERS, PARTS
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """The event ``error``."""
         error = {"type": failure.kind, "message": failure.message}
         return sse({"type": "error", "error": error}, "error")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.formats.bedrock.parts import PARTS
-from trimtab.formats.engine.answers import AnswerTable, Delta, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, Delta, UsageKeys
 from trimtab.formats.engine.aws_event_stream import event_frame, exception_frame
 from trimtab.formats.engine.rewriter import AnswerRewriter, dumped
 
@@ -52,7 +52,7 @@ class BedrockRewriter(AnswerRewriter):
     def _frame(self, tree: dict[str, Any], name: str) -> bytes:
         return event_frame(name, dumped(tree))
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """An exception as its SDK raises it."""
         usual = "validationException" if failure.status < 500 else "internalServerException"
         error = dumped({"message": failure.message})

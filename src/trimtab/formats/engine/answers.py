@@ -85,7 +85,7 @@ class AnswerTable:
 
 
 @dataclass(frozen=True)
-class SaidError:
+class AnswerError:
     """A refusal, reduced to what every format can express."""
 
     status: int

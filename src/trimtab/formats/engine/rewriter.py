@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError, added, summed
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, added, summed
 from trimtab.formats.engine.parts import NeutralPart, PartTable, put, value_at
 from trimtab.formats.engine.stream_events import StreamEvent, parsed, server_sent
 from trimtab.jsontext.paths import Path
@@ -342,7 +342,7 @@ class AnswerRewriter:
             tree = self._costed(tree)
         return self._stopped(tree), name
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """The event that reports an error within a stream."""
         raise NotImplementedError
 

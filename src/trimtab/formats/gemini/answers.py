@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, UsageKeys
 from trimtab.formats.engine.parts import value_at
 from trimtab.formats.engine.rewriter import AnswerRewriter, loads, sse
 from trimtab.formats.engine.stream_events import StreamEvent
@@ -55,7 +55,7 @@ class GeminiRewriter(AnswerRewriter):
             tree = self._costed(tree)
         return tree, name
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """A chunk with nothing but an error."""
         error = {"code": failure.status, "message": failure.message, "status": failure.kind}
         return sse({"error": error}, end=b"\r\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, sse
 from trimtab.formats.gemini_interactions.parts import PARTS
 from trimtab.formats.gemini_interactions.streamed_steps import ENDS, StreamedSteps
@@ -50,7 +50,7 @@ class GeminiInteractionsRewriter(AnswerRewriter):
         last = {**(tree.get("interaction") or {}), "id": self.first_id, "usage": self._usage}
         return {**tree, "interaction": last}, name
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """An ``error`` event."""
         error = {"code": failure.kind, "message": failure.message}
         return sse({"event_type": "error", "error": error}, "error")

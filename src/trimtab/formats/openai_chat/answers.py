@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, UsageKeys
 from trimtab.formats.engine.parts import value_at
 from trimtab.formats.engine.rewriter import AnswerRewriter, loads, sse
 from trimtab.formats.engine.stream_events import StreamEvent
@@ -144,7 +144,7 @@ class OpenAIChatRewriter(AnswerRewriter):
             last["usage"] = self._usage
         return last, name
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """A chunk with nothing but an error."""
         error = {"message": failure.message, "type": failure.kind, "code": failure.kind}
         return sse({"error": error})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.engine.answers import AnswerTable, SaidError, UsageKeys
+from trimtab.formats.engine.answers import AnswerError, AnswerTable, UsageKeys
 from trimtab.formats.engine.rewriter import AnswerRewriter, moved, sse, with_lead
 from trimtab.formats.engine.stream_events import StreamEvent
 from trimtab.formats.openai_responses.parts import PARTS
@@ -66,7 +66,7 @@ class OpenAIResponsesRewriter(AnswerRewriter):
         # The client has read the first id at the beginning, and SDKs hold a stream to it.
         return {**tree, "response": {**self.answer(), "id": self.first_id}}, name
 
-    def failed(self, failure: SaidError) -> bytes:
+    def failed(self, failure: AnswerError) -> bytes:
         """``response.failed``; the SDK looks for the error beside the response."""
         error = {"code": failure.kind, "message": failure.message}
         last = {"id": self.first_id, "object": "response", "output": self.visible()}

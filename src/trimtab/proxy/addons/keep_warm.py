@@ -147,7 +147,7 @@ class KeepWarm(Addon):
         now = self._records.clock()
         today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
         costs = [
-            price_of(row.usage, dear=row.dear)
+            price_of(row.usage, above_tier=row.above_tier)
             for fact in usage.values()
             if fact.get("agent") == WARMER
             for row in ConversationUsage.from_dict(fact)

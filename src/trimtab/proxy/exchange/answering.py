@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from trimtab.formats.body import RequestBody
-from trimtab.formats.engine.answers import SaidError
+from trimtab.formats.engine.answers import AnswerError
 from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.exchange.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
 from trimtab.proxy.exchange.provider_call import ProviderCall
@@ -183,7 +183,7 @@ class Answering:
                         following = await self._next_round(step.body)
                         if following.refused:
                             refused = following
-                            reply = SaidError.of(refused.status, refused.error)
+                            reply = AnswerError.of(refused.status, refused.error)
                         else:
                             sent, parts = following, self._parts(following)
                     case Show() if streamed:
@@ -227,7 +227,7 @@ class Answering:
             await self._deliver(refused)
             return
         await self._reply.part(event)
-        kind = SaidError.of(refused.status, refused.error).kind
+        kind = AnswerError.of(refused.status, refused.error).kind
         raise UpstreamFailed(502, f"refused in a later round: {refused.status} {kind}")
 
 

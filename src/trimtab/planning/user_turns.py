@@ -44,7 +44,7 @@ KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
 
 
-def cross(planner: Planner, first: int, anew: int) -> None:
+def fold_user_turns(planner: Planner, first: int, anew: int) -> None:
     """Fold as few of the oldest turns as bring the request under ``first`` tokens with a fair share
     of their lines; if that is impossible, all of them, including earlier folds, under ``anew``
     tokens.  The parts of earlier runs outside the new folds are folded again.  Nothing changes if
@@ -65,7 +65,7 @@ def cross(planner: Planner, first: int, anew: int) -> None:
             return
 
 
-def cross_all(planner: Planner, *, constraints: bool) -> None:
+def fold_all_user_turns(planner: Planner, *, constraints: bool) -> None:
     """Fold every old turn into the least possible; ``constraints``: then put back what the user
     wrote there, newest first, as far as it fits.  Turns that would become larger are not folded."""
     state = planner.state
@@ -317,7 +317,7 @@ def _forced(source: CandidateLines) -> str:
 def _bare(planner: Planner, run: Run, made: Fold | None = None) -> Fold | None:
     """A fold without any lines of tools, and without a call unless one is required."""
     made = Fold(None) if made is None else made
-    if planner.state.may_stand(run, anchored=False):
+    if planner.state.is_legal_here(run, anchored=False):
         closing = closing_of(planner.transcript, run, anchored=False)
         words = made.words if closing else ""
         return replace(made, anchor=None, lines="", arguments="", words=words)

@@ -168,8 +168,8 @@ def test_turns_whose_fold_is_larger_than_they_are_stay_as_they_were(
 
         monkeypatch.setattr(module, name, called)
 
-    watch(make_room, "cross")
-    watch(minimum, "cross_all")
+    watch(make_room, "fold_user_turns")
+    watch(minimum, "fold_all_user_turns")
     case = case_of(seed)
     assert fit(case, case["request"], window).report.minimum <= window
     assert sizes
