@@ -7,9 +7,9 @@ import sys
 import trimtab_lab.testing
 from trimtab_lab.testing import *  # noqa: F403 - for type checkers
 
-sys.modules[__name__] = trimtab_lab.testing
-
 if __name__ == "__main__":
     from trimtab_lab.testing.__main__ import main
 
     sys.exit(main())
+
+sys.modules[__name__] = trimtab_lab.testing

@@ -23,7 +23,7 @@ import trimtab
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.S | re.M)
-SERVES = ("trimtab proxy", "python -m trimtab_lab.testing")
+SERVES = ("trimtab proxy", "python -m trimtab.testing")
 SECONDS = 60
 
 NETWORK = "downloads packages"
