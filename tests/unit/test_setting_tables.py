@@ -62,7 +62,7 @@ def size(request: Any) -> int:
         ('[articles]\nrule = "position"\nkeep = 2', ArticleRule(order="position", keep=2)),
         ('[articles]\nrule = "just-in-time"', ArticleRule.just_in_time()),
         (
-            '[articles]\nshares = [0.5, "20%"]\nleast-tokens = 9\nnewest_first = true\n'
+            '[articles]\nshares = [0.5, "20%"]\nmin-tokens = 9\nnewest_first = true\n'
             'list_keys = ["hits"]',
             ArticleRule(
                 shares=(0.5, 0.2), min_tokens=9, newest_first=True, list_keys=("hits",)
@@ -114,7 +114,7 @@ def test_a_summarizer_from_files_sends_the_key_that_a_variable_holds_and_never_s
         keywords = read(
             tmp_path,
             f'[summarizer]\nurl = "{provider.url}/v1"\nmodel = "m1"\nkey_env = "MY_KEY"\n'
-            "seconds = 5\nparallel = 2\nmost_asks = 3\nsteps = false",
+            "seconds = 5\nparallel = 2\nmax_asks = 3\nsteps = false",
             MY_KEY="sesame",
         )
         asked = keywords["summarizer"]

@@ -18,8 +18,8 @@ from trimtab.formats.engine.api_path import ApiPath, model_in
 from trimtab.formats.engine.base import Format
 
 FORMATS: dict[str, Format] = {
-    room.FORMAT.name: room.FORMAT
-    for room in (gemini_interactions, openai_responses, bedrock, anthropic, gemini, openai_chat)
+    folder.FORMAT.name: folder.FORMAT
+    for folder in (gemini_interactions, openai_responses, bedrock, anthropic, gemini, openai_chat)
 }
 """In the order of detection: the more distinctive shape first."""
 

@@ -62,7 +62,7 @@ def test_the_page_says_every_key() -> None:
 
 def test_what_is_nearer_wins_and_what_is_fitted_adds_up(tmp_path: Path) -> None:
     file = tmp_path / "proxy.toml"
-    file.write_text('read_seconds = 5\nmost_bytes = "9k"\n[fit]\npreset = "economy"\n')
+    file.write_text('read_seconds = 5\nmax_bytes = "9k"\n[fit]\npreset = "economy"\n')
     settings = from_environment({"TRIMTAB_PROXY_READ_SECONDS": "6"}, load(file))
     settings = settings.over({"read_seconds": 7.0, "fit": {"window": 9_000}})
     assert (settings.read_seconds, settings.max_bytes) == (7.0, 9_000)

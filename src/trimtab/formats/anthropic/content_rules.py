@@ -1,7 +1,7 @@
 """Scans and repairs for the parts of a Messages request: cache breakpoints, compactions, empty
 last words, and what a new version of the API refuses.
 
-The provider's error texts are in ``anthropic``.
+The provider's error texts are in ``rules.py``.
 """
 
 from __future__ import annotations

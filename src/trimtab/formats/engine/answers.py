@@ -1,5 +1,5 @@
 """Answer tables: where a format's answers have their parts, usage and reason to stop, and how a
-stream brings them.  A format's table is in ``<room>/answers.py``, with what no table gives."""
+stream brings them.  A format's table is in its ``answers.py``, with what no table gives."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Part tables: where a format writes the parts of a message, and one reader of them.
 
-A format's table (``<room>/parts.py``) has one row for each type of part: its kind, and where its
-id, name, payload, error and seal are.  Whoever needs the words of a format reads them from there.
-What no table gives (flaws, tokens, what an edit may target) stays in ``<room>/format.py``.
+A format's table (``parts.py`` in its folder) has one row for each type of part: its kind, and where
+its id, name, payload, error and seal are.
+What no table gives (flaws, tokens, what an edit may target) stays in its ``format.py``.
 """
 
 from __future__ import annotations

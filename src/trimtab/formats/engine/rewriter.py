@@ -2,7 +2,7 @@
 
 A rewriter takes the answers of one format, whole or event by event.  It leaves out the calls of
 our own tools, and holds the end of an answer until it is known whether another round follows.
-What is said here for all formats reads their tables; ``<room>/answers.py`` has the rest.
+What is said here for all formats reads their tables; ``answers.py`` of the format has the rest.
 """
 
 from __future__ import annotations
