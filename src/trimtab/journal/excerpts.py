@@ -72,22 +72,22 @@ def answer(originals: Originals, arguments: Mapping[str, Any]) -> RecallAnswer:
     Never raises for any arguments of a model; the answer then says what is wrong and what to do.
     """
     try:
-        asked = _Asked.of(arguments)
-        if asked.handle:
-            return _read(originals, asked)
+        lookup = _LookUp.of(arguments)
+        if lookup.handle:
+            return _read(originals, lookup)
         archive = archive_of(originals)
         if archive is None:
             return RecallAnswer('give the handle that the note names: recall("…")', failed=True)
-        if asked.search:
-            return _searched(steps_of_archive(originals, archive, MAX_READ_CHARS), asked)
-        if asked.file:
-            return _of_file(originals, archive, asked)
-        return _listed(originals, archive, asked.start or 0)
+        if lookup.search:
+            return _searched(steps_of_archive(originals, archive, MAX_READ_CHARS), lookup)
+        if lookup.file:
+            return _of_file(originals, archive, lookup)
+        return _listed(originals, archive, lookup.start or 0)
     except (TrimtabError, ValueError) as error:
         return RecallAnswer(str(error), failed=True)
 
 
-class _Asked(NamedTuple):
+class _LookUp(NamedTuple):
     """A look-up's arguments, as they were meant: some models give each one, "" or 0 for none."""
 
     handle: str = ""
@@ -99,7 +99,7 @@ class _Asked(NamedTuple):
     lines: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> _Asked:
+    def of(cls, arguments: Mapping[str, Any]) -> _LookUp:
         """Raises ValueError."""
         handle, search, file = (_text(arguments.get(key)) for key in ("handle", "search", "file"))
         return cls(
@@ -140,26 +140,26 @@ def _range(name: str, value: Any) -> tuple[int, int] | None:
 # --- a handle ---
 
 
-def _read(originals: Originals, asked: _Asked) -> RecallAnswer:
-    text = originals.recall(asked.handle)
-    if asked.search:
-        if asked.steps is not None:
-            text = steps_of(text, *asked.steps)
-        return _searched(steps_in(Archived(asked.handle), text), asked)
-    if asked.steps is not None:
-        text = steps_of(text, *asked.steps)
-    elif not asked.is_part and len(text) > CONTENTS_CHARS:
+def _read(originals: Originals, lookup: _LookUp) -> RecallAnswer:
+    text = originals.recall(lookup.handle)
+    if lookup.search:
+        if lookup.steps is not None:
+            text = steps_of(text, *lookup.steps)
+        return _searched(steps_in(Archived(lookup.handle), text), lookup)
+    if lookup.steps is not None:
+        text = steps_of(text, *lookup.steps)
+    elif not lookup.is_part and len(text) > CONTENTS_CHARS:
         folded = folded_steps(text)
         if len(folded) > 1:
             return RecallAnswer(contents(folded, len(text), MAX_CHARS))
-    return _shown(text, asked)
+    return _shown(text, lookup)
 
 
-def _shown(text: str, asked: _Asked) -> RecallAnswer:
-    if asked.lines is not None:
-        return _lines(text, *asked.lines)
-    begin = min(max(0, asked.start or 0), len(text))
-    wanted = part(text, asked.start, asked.end)
+def _shown(text: str, lookup: _LookUp) -> RecallAnswer:
+    if lookup.lines is not None:
+        return _lines(text, *lookup.lines)
+    begin = min(max(0, lookup.start or 0), len(text))
+    wanted = part(text, lookup.start, lookup.end)
     if text and not wanted:
         return RecallAnswer(
             f"nothing stands there: the original has {len(text):,} chars", failed=True
@@ -205,8 +205,8 @@ def readable(text: str) -> str:
 # --- search and list ---
 
 
-def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> RecallAnswer:
-    wanted, rows = asked.search, list[str]()
+def _searched(steps: Iterable[ArchivedStep], lookup: _LookUp) -> RecallAnswer:
+    wanted, rows = lookup.search, list[str]()
     found = find(steps, wanted)
     if not found:
         return RecallAnswer(
@@ -221,7 +221,7 @@ def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> RecallAnswer:
     for number, (step, hit) in enumerate(found):
         text = _clipped(hit.text, wanted) if exact else hit.text
         text = readable(text) if step.number else text
-        is_known = step.name == of_handle or step.name == asked.handle
+        is_known = step.name == of_handle or step.name == lookup.handle
         head = "" if is_known else f"{step.name} ({step.about}):"
         row = (
             f"line {hit.line} (chars {hit.start}-{hit.end}): {text}"
@@ -283,12 +283,12 @@ def _listed(originals: Originals, archive: Iterable[Archived], first: int) -> Re
 # --- files ---
 
 
-def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -> RecallAnswer:
+def _of_file(originals: Originals, archive: Iterable[Archived], lookup: _LookUp) -> RecallAnswer:
     steps = steps_of_archive(originals, archive, MAX_READ_CHARS)
-    reading = file_reading(steps, asked.file)
+    reading = file_reading(steps, lookup.file)
     if isinstance(reading, NoReading):
         return RecallAnswer(str(reading), failed=True)
-    shown = _shown(unmarked(originals, reading.text), asked)
+    shown = _shown(unmarked(originals, reading.text), lookup)
     if shown.failed:
         return shown
     return RecallAnswer("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))

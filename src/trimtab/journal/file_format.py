@@ -90,13 +90,13 @@ def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
     entries += [({"mended": key}, 0) for key in sorted(after.repaired - before.repaired)]
     entries += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
     entries += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
-    return [_row(said, age, at) for said, age in entries]
+    return [_row(entry, age, at) for entry, age in entries]
 
 
-def _row(said: Tree, age: int, at: int) -> JournalRow:
-    text = json.dumps(said, sort_keys=True)
+def _row(entry: Tree, age: int, at: int) -> JournalRow:
+    text = json.dumps(entry, sort_keys=True)
     id = hashlib.blake2b(f"{age} {text}".encode(), digest_size=12).hexdigest()
-    return JournalRow(id, json.dumps({"v": VERSION, "id": id, "at": at, **said}).encode())
+    return JournalRow(id, json.dumps({"v": VERSION, "id": id, "at": at, **entry}).encode())
 
 
 def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
@@ -132,9 +132,16 @@ def _check(version: Any) -> None:
         )
 
 
+_KEYS = {"model_text": "said", "user_text": "asked"}
+
+
 def _written(edit: Edit) -> Tree:
-    return {**asdict(edit), "targets": list(edit.targets), "needs": list(edit.needs)}
+    """Its fields; the texts of a fold keep the names that journals have always had."""
+    row = {**asdict(edit), "targets": list(edit.targets), "needs": list(edit.needs)}
+    return {_KEYS.get(name, name): value for name, value in row.items()}
 
 
 def _read(row: Mapping[str, Any]) -> Edit:
-    return Edit(**{**row, "targets": tuple(row["targets"]), "needs": tuple(row["needs"])})
+    names = {key: name for name, key in _KEYS.items()}
+    fields = {names.get(key, key): value for key, value in row.items()}
+    return Edit(**{**fields, "targets": tuple(row["targets"]), "needs": tuple(row["needs"])})

@@ -38,8 +38,8 @@ class FoldedStep(NamedTuple):
 
     def __str__(self) -> str:
         calls = "; ".join(self.calls) or "no call"
-        said = f": {self.first_line}" if self.first_line else ""
-        return f"step {self.number}: {calls} ({self.chars:,} chars){said}"
+        detail = f": {self.first_line}" if self.first_line else ""
+        return f"step {self.number}: {calls} ({self.chars:,} chars){detail}"
 
 
 def folded_steps(original: str) -> list[FoldedStep]:
@@ -67,12 +67,12 @@ def steps_of(original: str, first: int, last: int) -> str:
     """The messages of steps ``first`` to ``last`` (from 1) as a JSON list, exactly as given;
     numbers out of range are ignored.  Raises ValueError if no step is left."""
     steps = folded_steps(original)
-    asked = [step for step in steps if first <= step.number <= last]
-    if not asked:
+    chosen = [step for step in steps if first <= step.number <= last]
+    if not chosen:
         there = f"it has steps 1 to {len(steps)}" if steps else "it is not made of steps"
         to = f" to {last}" if last != first else ""
         raise ValueError(f"no step {first}{to}: {there}")
-    return f"[{original[asked[0].start : asked[-1].end]}]"
+    return f"[{original[chosen[0].start : chosen[-1].end]}]"
 
 
 def contents(steps: Sequence[FoldedStep], chars: int, most: int) -> str:
@@ -165,8 +165,8 @@ def _call(call: Mapping[str, Any]) -> str:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return _line(f"{call['name']} {arguments}", CALL_CHARS)
-    said = " ".join(text for text in _strings(arguments) if text.strip())
-    return _line(f"{call['name']} {said}", CALL_CHARS)
+    detail = " ".join(text for text in _strings(arguments) if text.strip())
+    return _line(f"{call['name']} {detail}", CALL_CHARS)
 
 
 _PASSED_OVER = frozenset(("role", "type", "name", "status", *ID_KEYS))

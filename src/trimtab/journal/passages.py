@@ -94,16 +94,16 @@ class PassageIndex:
         """Add an original; a passage that an earlier original also has is skipped.  ``messages``:
         whether it is a list of messages; None: as it begins."""
         for lines in _passages(text, messages):
-            said = "\n".join(text[start:end] for start, end in lines)
-            if said in self._known:
+            passage = "\n".join(text[start:end] for start, end in lines)
+            if passage in self._known:
                 continue
-            self._known.add(said)
+            self._known.add(passage)
             number = len(self._places)
-            counts = Counter(terms(said))
+            counts = Counter(terms(passage))
             self._places.append((handle, lines))
             self._lengths.append(counts.total())
             self._total += counts.total()
-            low = said.casefold() if self._literals else ""
+            low = passage.casefold() if self._literals else ""
             counts.update({one: low.count(one) for one in self._literals if one in low})
             for term, times in counts.items():
                 self._postings.setdefault(term, {})[number] = times

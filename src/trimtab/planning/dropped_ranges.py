@@ -32,14 +32,14 @@ from trimtab.transcript.transcript import Transcript
 class Fold:
     """The contents of a fold by speaker; "" if nothing of one is left.
 
-    ``lines`` of results are put into the anchor's result; ``words`` are the model's, ``asked`` the
-    user's.
+    ``lines`` of results are put into the anchor's result; ``model_text`` stays the model's and
+    ``user_text`` the user's.
     """
 
     anchor: Anchor | None
     lines: str = ""
-    words: str = ""
-    asked: str = ""
+    model_text: str = ""
+    user_text: str = ""
     arguments: str = ""
     """The anchor's arguments, if they are shown shorter; else ""."""
     lines_label: str = LINES
@@ -56,7 +56,7 @@ class Fold:
 class DroppedRange:
     """Neighbouring groups that are dropped or folded together, and the text in their place.
 
-    ``note``: a marker for a drop; for a fold the anchor's result, beside it ``said`` and ``asked``.
+    ``note``: a marker for a drop; for a fold the anchor's result.
     """
 
     first: int
@@ -64,8 +64,8 @@ class DroppedRange:
     opening: int | None = None
     fold: Fold | None = None
     note: str = ""
-    said: str = ""
-    asked: str = ""
+    model_text: str = ""
+    user_text: str = ""
     tokens: int = 0
     edit: Edit | None = None
     called: Tally[str] = field(default_factory=Tally)
@@ -181,18 +181,18 @@ def fold_tokens(transcript: Transcript, sizes: TokenSizes, made: DroppedRange) -
     assert fold is not None
     frame, tokens = count.scaled(MESSAGE_TOKENS), 0
     if made.opening is not None:
-        tokens += count(made.asked) + frame
+        tokens += count(made.user_text) + frame
     closing = closing_of(transcript, made.run, fold.anchor is not None)
     if fold.anchor is not None:
-        words = made.said if closing is None else ""
-        tokens += _call_tokens(transcript, sizes, fold.anchor, fold.arguments, words)
+        model_text = made.model_text if closing is None else ""
+        tokens += _call_tokens(transcript, sizes, fold.anchor, fold.arguments, model_text)
         answer, end = transcript.messages[fold.anchor.message], transcript.groups[made.last]
         part = end.partial and fold.anchor.message == end.last
         part = part or beside_words(transcript, made.run)
         tokens += count(made.note) + (frame if answer.framed and not part else 0)
         tokens += sizes.pairs((fold.anchor.result,))
     if closing is not None:
-        tokens += count(made.said) + frame
+        tokens += count(made.model_text) + frame
         beside = (transcript.at(closing.message, index) for index in closing.kept)
         tokens += sum(sizes.block(transcript, place) for place in beside)
     return tokens
@@ -203,7 +203,9 @@ def folded_tokens(transcript: Transcript, sizes: TokenSizes, edit: Edit) -> tupl
     run = run_of(transcript, edit)
     assert run is not None
     fold = Fold(anchor_of(transcript, edit), arguments=edit.arguments)
-    made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked)
+    made = DroppedRange(
+        *run, fold, note=edit.text, model_text=edit.model_text, user_text=edit.user_text
+    )
     if run.opening is not None:
         before = run_tokens(transcript, sizes, run, partial(sizes.block, transcript))
     else:
@@ -213,7 +215,7 @@ def folded_tokens(transcript: Transcript, sizes: TokenSizes, edit: Edit) -> tupl
 
 
 def _call_tokens(
-    transcript: Transcript, sizes: TokenSizes, anchor: Anchor, arguments: str, words: str
+    transcript: Transcript, sizes: TokenSizes, anchor: Anchor, arguments: str, model_text: str
 ) -> int:
     """Tokens of the anchor's message: the call, the blocks that stay beside it, and ``words``."""
     number, count = anchor.call.message, sizes.counter
@@ -223,8 +225,8 @@ def _call_tokens(
     tokens = sizes.pairs((anchor.part,)) + (frame if message.framed else 0)
     tokens += sum(sizes.block(transcript, place) for place in beside)
     tokens += sum(sizes.message(transcript.messages[thought]) for thought in thoughts)
-    if words:  # where a call is an item of its own, they are one too
-        tokens += count(words) + (0 if message.framed else frame)
+    if model_text:  # where a call is an item of its own, they are one too
+        tokens += count(model_text) + (0 if message.framed else frame)
     block = anchor.call.block
     if not arguments:
         return tokens + sizes.block(transcript, anchor.call)

@@ -192,8 +192,8 @@ class Eligibility:
         """Tokens of the user's own words.  Our notes are left out; otherwise the room would change
         once notes are added."""
         cost, text = self.sizes.block(self.transcript, place), place.block.text
-        said = without_notes(text)
-        return cost if said is text else cost - self.sizes.counter(text) + self.sizes.counter(said)
+        own = without_notes(text)
+        return cost if own is text else cost - self.sizes.counter(text) + self.sizes.counter(own)
 
     @property
     def target(self) -> int:

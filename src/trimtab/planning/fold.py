@@ -43,11 +43,10 @@ from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weight
 from trimtab.planning.planner import FOLD_LOSS, MIN_GAIN, Planner
 from trimtab.planning.record import Entry, listed_first
 from trimtab.reducers import Offer
-from trimtab.reducers.asked import Asked, places
 from trimtab.reducers.base import smaller
-from trimtab.reducers.content.base import ASKED as TIER_ASKED
-from trimtab.reducers.content.base import ERROR, FAILURE, SUMMARY
+from trimtab.reducers.content.base import BY_NAME, ERROR, FAILURE, SUMMARY
 from trimtab.reducers.digest import worth_of_lines
+from trimtab.reducers.query_terms import QueryTerms, places
 from trimtab.transcript.model import Block, Place
 
 FAIR_SHARE = 0.1
@@ -83,16 +82,16 @@ def fold(planner: Planner, goal: int) -> None:
     for candidate in fresh:
         candidate.read(planner, old)
     read = planner.inputs.lines
-    said = [source_of(planner, place.block, read(place.block), place) for place in prose]
-    selector = selector_of(planner, fresh, said)
+    prose_lines = [source_of(planner, place.block, read(place.block), place) for place in prose]
+    selector = selector_of(planner, fresh, prose_lines)
     if old.past:
         selector.far = FAR_SHARE * room
-    choose(planner, selector, int(FILLED * room), fresh, said)
+    choose(planner, selector, int(FILLED * room), fresh, prose_lines)
     for candidate in fresh:
         _fold(planner, candidate)
     for candidate in reversed(fresh):
         _unfold_newest(planner, candidate, goal)
-    for place, source in zip(prose, said, strict=True):
+    for place, source in zip(prose, prose_lines, strict=True):
         _shorten(planner, place, source)
     put_back_rest(planner, stood)
 
@@ -110,7 +109,7 @@ def selector_of(
     return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
 
 
-TOLD = 100.0
+NAMED = 100.0
 """What a line is worth that tells what is asked for."""
 OUTCOME, FAILED, WRONG = 24.0, 10.0, 4.0
 """What a line is worth for saying an outcome, what failed, an error; identifiers are worth 1 to 10
@@ -119,7 +118,7 @@ EDIT, EDIT_LINES = 100.0, 2
 """What each of an edit's first new lines is worth, so that it shows what it did."""
 MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
-MAX_TOLD = 12
+MAX_NAMED_LINES = 12
 """So many lines of one text are told because somebody asks for them."""
 MAX_TEXTS = 3
 """A name that more of the folded texts have does not say which of them is meant."""
@@ -131,9 +130,9 @@ class _Seldom:
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts, self._few = texts, dict[str, bool]()
 
-    def of(self, asked: Asked) -> Asked:
+    def of(self, terms: QueryTerms) -> QueryTerms:
         """The names that point at a text."""
-        return Asked(tuple(filter(self._is_few, asked.names)), ())
+        return QueryTerms(tuple(filter(self._is_few, terms.names)), ())
 
     def _is_few(self, name: str) -> bool:
         known = self._few.get(name)
@@ -151,29 +150,29 @@ def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
         source.worth.update(dict.fromkeys(islice(changed, EDIT_LINES), EDIT))
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
-    asked = seldom.of(planner.inputs.context.asked(_arguments(planner, source)))
+    terms = seldom.of(planner.inputs.context.terms(_arguments(planner, source)))
     hits: list[int] | None = None
     if source.kind == "text" or source.is_file:
-        hits = sorted(places(lines.text, asked))
+        hits = sorted(places(lines.text, terms))
         if not hits:
             return
     begins, start = [0], -1
     while (start := lines.text.find("\n", start + 1)) >= 0:
         begins.append(start + 1)
-    weights = worth_of_lines(lines.text, source.tool, asked)
+    weights = worth_of_lines(lines.text, source.tool, terms)
     rows = [bisect_right(begins, at) - 1 for at in lines.starts]
     pieces = Counter(rows)
-    hit = (row for row, weight in enumerate(weights) if weight >= TIER_ASKED)
-    told = sorted(hit, key=lambda row: -weights[row])[:MAX_TOLD]
+    hit = (row for row, weight in enumerate(weights) if weight >= BY_NAME)
+    named = sorted(hit, key=lambda row: -weights[row])[:MAX_NAMED_LINES]
     for index, row in enumerate(rows):
         weight = weights[row]
-        if weight < ERROR or (source.is_file and weight < TIER_ASKED):
+        if weight < ERROR or (source.is_file and weight < BY_NAME):
             continue
-        if weight >= TIER_ASKED and row not in told:
+        if weight >= BY_NAME and row not in named:
             continue
         worth = _WORTH[bisect_right(_TIERS, weight) - 1]
-        if worth == TOLD and pieces[row] > 2:
-            hits = sorted(places(lines.text, asked)) if hits is None else hits
+        if worth == NAMED and pieces[row] > 2:
+            hits = sorted(places(lines.text, terms)) if hits is None else hits
             if not _near(lines, index, hits):
                 continue  # of a long line only the pieces around the name
         source.worth[index] = worth
@@ -203,8 +202,8 @@ def _arguments(planner: Planner, source: CandidateLines) -> str:
     return planner.transcript.at(*source.head.call.inputs[0]).block.text
 
 
-_TIERS = [ERROR, FAILURE, SUMMARY, TIER_ASKED]
-_WORTH = [WRONG, FAILED, OUTCOME, TOLD]
+_TIERS = [ERROR, FAILURE, SUMMARY, BY_NAME]
+_WORTH = [WRONG, FAILED, OUTCOME, NAMED]
 
 
 def put_back_rest(planner: Planner, stood: Sequence[DroppedRange]) -> None:
@@ -221,7 +220,7 @@ def _fold(planner: Planner, candidate: Candidate) -> None:
     state, run = planner.state, candidate.run
     made = candidate.made
     most = state.drop_saving(run.first, run.last) if candidate.droppable else 0
-    saved = state.fold_saving(run, made) if made.lines or made.words else 0
+    saved = state.fold_saving(run, made) if made.lines or made.model_text else 0
     if most and not 0 < saved <= most:  # nothing may be smaller than what the minimum is made of
         state.drop(run.first, run.last)
     elif saved > 0:
@@ -297,7 +296,7 @@ def _used(planner: Planner, candidates: Sequence[Candidate], more: Sequence[Cand
     count, used = planner.sizes.counter, 0
     for candidate in candidates:
         made = candidate.made
-        used += sum(count(text) for text in (made.lines, made.words, made.asked) if text)
+        used += sum(count(text) for text in (made.lines, made.model_text, made.user_text) if text)
     return used + sum(count("\n".join(verbatim(source))) for source in more)
 
 
@@ -361,24 +360,24 @@ def standing_identifiers(
     the system, in the model's own)."""
     read, transcript, state = planner.inputs.lines, planner.transcript, planner.state
     covered: set[str] = set()
-    said: set[str] = set()
+    own_words: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
     for number in _kept_messages(planner, fresh):
         by_model = number >= 0 and transcript.messages[number].role == "assistant"
         for place in transcript.places_in(number):
             speaks = counts(place.block) or place.block.kind == "system"
             if speaks and (number, place.index) not in chosen:
-                own = said if by_model and place.block.kind != "result" else covered
+                own = own_words if by_model and place.block.kind != "result" else covered
                 own |= read(place.block).grounded()
     for candidate in fresh:
         if (anchor := candidate.fold.anchor) is not None:
-            said |= read(anchor.call.block).grounded()
+            own_words |= read(anchor.call.block).grounded()
     for run in state.runs:
         if run.fold is not None:
-            told = "\n".join(filter(None, (run.fold.lines, run.fold.asked)))
-            for names, text in ((covered, told), (said, run.fold.words)):
+            shown = "\n".join(filter(None, (run.fold.lines, run.fold.user_text)))
+            for names, text in ((covered, shown), (own_words, run.fold.model_text)):
                 names |= read(Block("text", (), (), text or "")).grounded()
-    return covered, said
+    return covered, own_words
 
 
 def _kept_messages(planner: Planner, fresh: Sequence[Candidate]) -> Iterator[int]:

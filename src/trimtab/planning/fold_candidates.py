@@ -51,20 +51,20 @@ class Candidate:
     frame: int
     """Tokens of the fold without any line."""
     entries: Sequence[Entry] = ()
-    words: Sequence[CandidateLines] = ()
+    prose: Sequence[CandidateLines] = ()
     """The model's and the user's texts."""
 
     @property
     def sources(self) -> list[CandidateLines]:
         """Everything that lines are chosen from."""
-        return [*(source for entry in self.entries for source in entry.sources), *self.words]
+        return [*(source for entry in self.entries for source in entry.sources), *self.prose]
 
     @property
     def made(self) -> Fold:
         """The fold with the lines that are chosen now."""
-        texts = written(self.words)
+        texts = written(self.prose)
         lines = StepRecord(self.entries).text()
-        return replace(self.fold, lines=lines, words=texts.words, asked=texts.asked)
+        return replace(self.fold, lines=lines, **texts._asdict())
 
     def read(self, planner: Planner, old: ReopenedGroups) -> None:
         """Read the lines of the run; of groups in ``old`` only those that their notes kept."""
@@ -85,7 +85,7 @@ class Candidate:
         add_sources(
             self.entries, blocks, make, planner.inputs.lines, lambda one: one.group in readable
         )
-        self.words = list(_words(planner, self, old)) if self.quotes_model else ()
+        self.prose = list(_words(planner, self, old)) if self.quotes_model else ()
 
     def until(self, planner: Planner, last: int) -> Candidate:
         """The same with the groups up to ``last`` alone, and the lines chosen of them."""
@@ -94,7 +94,7 @@ class Candidate:
             steps = last - self.run.first + 1
             shorter.entries = [one.within(steps) for one in self.entries if one.group <= last]
         if shorter.quotes_model:
-            shorter.words = [source for source in self.words if source.group <= last]
+            shorter.prose = [source for source in self.prose if source.group <= last]
         return shorter
 
     def tokens_by_group(self, planner: Planner) -> dict[int, int]:
@@ -104,7 +104,7 @@ class Candidate:
             if entry.is_shown:
                 own = count("\n".join(entry.rows()))
                 tokens[entry.group] = tokens.get(entry.group, 0) + own
-        for source in self.words:
+        for source in self.prose:
             own = count("\n".join(verbatim(source)))
             tokens[source.group] = tokens.get(source.group, 0) + own
         return tokens
@@ -231,9 +231,9 @@ def _with_closing(planner: Planner, run: Run, end: int) -> Run:
     number, groups = run.last + 1, planner.transcript.groups
     if number >= min(end, len(groups) - 1) or number in planner.state.dropped:
         return run
-    words = groups[number]
-    free = not any(map(planner.eligibility.pinned, words.places)) and not words.has_calls
-    ends = words.closed and planner.transcript.adjoin(groups[run.last], words)
+    group = groups[number]
+    free = not any(map(planner.eligibility.pinned, group.places)) and not group.has_calls
+    ends = group.closed and planner.transcript.adjoin(groups[run.last], group)
     return run._replace(last=number) if free and ends else run
 
 
@@ -342,10 +342,10 @@ def _left(run: DroppedRange, near: int) -> dict[int, set[str]]:
     """Group → the rows that the note of a run kept of it, for groups before ``near``."""
     if run.fold is None:
         return {}
-    words = set(filter(None, run.fold.words.split("\n")))
+    quoted = set(filter(None, run.fold.model_text.split("\n")))
     left = {run.first + step - 1: rows for step, rows in quoted_rows(run.fold.lines).items()}
-    numbers = range(run.first, min(run.last + 1, near)) if words else sorted(left)
-    return {number: left.get(number, set()) | words for number in numbers if number < near}
+    numbers = range(run.first, min(run.last + 1, near)) if quoted else sorted(left)
+    return {number: left.get(number, set()) | quoted for number in numbers if number < near}
 
 
 def _newest(planner: Planner, windows: float) -> int:

@@ -23,14 +23,14 @@ from trimtab.transcript.model import Place
 
 OWN = {"call": 0.2, "text": 0.03, "old": 0.02}
 """Value per token of the agent's own lines, in addition to their identifiers; once per line."""
-ASKED = "asked"
+USER = "user"
 """The kind of the user's lines."""
 USER_WORTH = 0.3
 """Value per token of the user's lines."""
-WORTH = {**OWN, ASKED: USER_WORTH}
+WORTH = {**OWN, USER: USER_WORTH}
 BARE = 0.5
 """Factor on the value of an identifier on a line without words."""
-SAID = 0.25
+IN_OWN_WORDS = 0.25
 """Factor on the value of an identifier that, so far, only the model's own words have."""
 AGAIN = 2.0
 """Value per token of a line that occurs more than once, at least once written by the agent."""
@@ -57,7 +57,7 @@ order."""
 @dataclass(eq=False)
 class CandidateLines:
     """The lines of one block; ``rate``: tokens per char; ``kind``: "result", "call", "old" (what
-    an edit replaced), "text" (the model's) or "asked" (the user's)."""
+    an edit replaced), "text" (the model's) or "user" (the user's)."""
 
     kind: str
     lines: Lines
@@ -120,10 +120,10 @@ class LineSelector:
         sources: Sequence[CandidateLines],
         weights: Mapping[str, float],
         covered: set[str],
-        said: set[str] | None = None,
+        own_words: set[str] | None = None,
     ) -> None:
         self.sources, self.weights, self.covered = sources, weights, covered
-        self.said = set() if said is None else said
+        self.own_words = set() if own_words is None else own_words
         """Identifiers that are kept, but only on lines of the model."""
         self.far = inf
         """Tokens that may be used for sources with ``far``."""
@@ -194,13 +194,13 @@ class LineSelector:
     def _fill(self, passed: Set[int]) -> None:
         """Fill the heap: with all lines that have a price and are not kept, or the best of very
         many.  ``_price`` is inlined for speed, as it runs for every line of every old step."""
-        covered, either, said = self.covered, self.covered | self.named, self.said
+        covered, either, own_words = self.covered, self.covered | self.named, self.own_words
         weigh, bonus = self.weights.get, self.bonus.get
         best, last, least = list[Priced](), ALL, 0.0
         for source, start in zip(self.sources, self.starts, strict=False):
             lines, rate, kept, own = source.lines, source.rate, source.kept, source.kind in WORTH
             head = _head_cost(source)
-            share = 0.0 if source.kind in OWN else SAID
+            share = 0.0 if source.kind in OWN else IN_OWN_WORDS
             rows = zip(lines.starts, lines.ends, lines.name_ends, lines.has_words, strict=True)
             first, names = 0, lines.names
             for at, (begin, end, behind, has_words) in enumerate(rows, start):
@@ -209,7 +209,7 @@ class LineSelector:
                     kept_names, gain = covered if has_words else either, 0.0
                     for name in names[first:behind]:
                         if name not in kept_names:
-                            gain += weigh(name, 1.0) * (share if name in said else 1.0)
+                            gain += weigh(name, 1.0) * (share if name in own_words else 1.0)
                     first, value = behind, value + (gain if has_words else BARE * gain)
                 if own:
                     value += self._own(source, at - start)
@@ -252,13 +252,13 @@ class LineSelector:
         names = source.lines.names_on(index)
         if not names:
             return 0.0
-        covered, said, weigh = self.covered, self.said, self.weights.get
-        value, share = 0.0, 0.0 if source.kind in OWN else SAID
+        covered, own_words, weigh = self.covered, self.own_words, self.weights.get
+        value, share = 0.0, 0.0 if source.kind in OWN else IN_OWN_WORDS
         has_words = source.lines.has_words[index]
         also = covered if has_words else self.named
         for name in names:
             if name not in covered and name not in also:
-                value += weigh(name, 1.0) * (share if name in said else 1.0)
+                value += weigh(name, 1.0) * (share if name in own_words else 1.0)
         return value if has_words else BARE * value
 
     def _own(self, source: CandidateLines, index: int) -> float:
@@ -274,7 +274,7 @@ class LineSelector:
         lines, gain = source.lines, self._gain(source, index)
         source.kept.add(index)
         self.kept_texts.add(lines[index])
-        kept = self.said if source.kind in OWN else self.covered
+        kept = self.own_words if source.kind in OWN else self.covered
         (kept if lines.has_words[index] else self.named).update(lines.names_on(index))
         if not gain:
             return
@@ -314,16 +314,17 @@ def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
 class Written(NamedTuple):
     """The kept lines of the model and of the user."""
 
-    words: str
-    asked: str
+    model_text: str
+    user_text: str
 
 
 def written(sources: Iterable[CandidateLines]) -> Written:
     """What is kept of the model's words and of the user's."""
     sources = list(sources)
-    words = [row for one in sources if one.kind == "text" for row in verbatim(one)]
-    asked = [row for one in sources if one.kind == ASKED for row in with_gaps(one.lines, one.kept)]
-    return Written("\n".join(words), "\n".join(asked))
+    model_text = [row for one in sources if one.kind == "text" for row in verbatim(one)]
+    theirs = (one for one in sources if one.kind == USER)
+    user_text = [row for one in theirs for row in with_gaps(one.lines, one.kept)]
+    return Written("\n".join(model_text), "\n".join(user_text))
 
 
 def with_gaps(lines: Lines, kept: Iterable[int]) -> Iterator[str]:

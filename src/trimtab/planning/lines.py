@@ -244,10 +244,10 @@ def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
         if span.kind == "written":
             joined = False
             for start, end in pieces_of(text, span):
-                said = text[start:end].strip()
-                if not said:
+                piece = text[start:end].strip()
+                if not piece:
                     continue
-                begin = text.index(said, start)
+                begin = text.index(piece, start)
                 # A piece in mid-line carries the blank that parts it from the one before it.
                 if joined := joined and "\n" not in text[lines.ends[-1] : begin]:
                     begin = lines.ends[-1]

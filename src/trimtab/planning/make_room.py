@@ -102,8 +102,8 @@ def _attempt(planner: Planner, name: str, act: Callable[[], None]) -> None:
     try:
         act()
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        planner.inputs.failures.append(f"{name} skipped: {said}")
+        problem = f"{type(error).__name__}: {error}"
+        planner.inputs.failures.append(f"{name} skipped: {problem}")
 
 
 def _cut_newest(planner: Planner) -> None:

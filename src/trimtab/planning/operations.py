@@ -187,14 +187,14 @@ def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     closing = closing_of(transcript, run, anchor is not None)
     if run.opening is not None:
         own = None if anchor else mark
-        asked = format.text_message("user", edit.asked, marked=own)
+        user_text = format.text_message("user", edit.user_text, marked=own)
         if transcript.table.of_message[run.opening] < 0:
-            sets[*base, run.opening] = asked
+            sets[*base, run.opening] = user_text
         else:
-            inserts.append(Insert((*base, run.opening), asked))
+            inserts.append(Insert((*base, run.opening), user_text))
     if anchor is not None:
         where: Path = (*base, anchor.call.message)
-        words = edit.said if closing is None else ""
+        words = edit.model_text if closing is None else ""
         call = _anchor_call(transcript, tree, anchor, edit.arguments)
         *before, own = format.call_alone(paths.get(tree, where), call, words)
         inserts += [Insert(where, message) for message in before]
@@ -209,7 +209,7 @@ def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
             sets[path] = value
     if closing is not None:
         where = (*base, closing.message)
-        sets[where] = _closed(transcript, tree, closing, edit.said)
+        sets[where] = _closed(transcript, tree, closing, edit.model_text)
     groups = transcript.groups[run.first : run.last + 1]
     thoughts = kept_thoughts(transcript, anchor) if anchor else ()
     stay = {*sets, *((*base, number) for number in thoughts)}

@@ -43,13 +43,13 @@ from trimtab.reducers import Offer
 from trimtab.reducers.base import json_bytes
 from trimtab.transcript.model import Edit, Group, Place
 from trimtab.transcript.notes import (  # fmt: skip
-    ASKED,
     BOTH,
     IN_BOTH,
     IN_SUMMARY,
     LINES,
     OLD_BOTH,
     SUMMARY,
+    USER_WORDS,
     WORDS,
 )
 from trimtab.transcript.token_sizes import TokenSizes
@@ -219,27 +219,27 @@ class PlanState(ShownBlocks):
         own = self.handle(made) if self.recall else ""
         closing = closing_of(self.transcript, run, fold.anchor is not None)
         if run.opening is not None:
-            made.asked = self._asked(run, fold, own)
+            made.user_text = self._user_note(run, fold, own)
             own = ""
         if fold.anchor is not None:
             made.note = marker(steps, self._tools(run.first, run.last), own)
             if fold.lines:
                 made.note = left_note(steps_text(steps), fold.lines_label, fold.lines, own)
             own = ""
-        if fold.words:
-            made.said = words_note(fold.words_label, fold.words, own)
+        if fold.model_text:
+            made.model_text = words_note(fold.words_label, fold.model_text, own)
         elif closing is not None:
-            made.said = EMPTIED
+            made.model_text = EMPTIED
         made.tokens = fold_tokens(self.transcript, self.sizes, made)
         return made
 
-    def _asked(self, run: Run, fold: Fold, own: str) -> str:
+    def _user_note(self, run: Run, fold: Fold, own: str) -> str:
         """The fold's user message: a line that says what is left, and the kept text."""
         assert run.opening is not None
         end = self.transcript.groups[run.last].last + 1
         what = messages_text(end - run.opening)
-        if fold.asked:
-            return left_note(what, ASKED, fold.asked, own)
+        if fold.user_text:
+            return left_note(what, USER_WORDS, fold.user_text, own)
         fetch = f'; recall("{own}") has them' if own else ""
         return f"[{what} left out to fit{fetch}]"
 
@@ -321,7 +321,7 @@ class PlanState(ShownBlocks):
 
     def _shown_bytes(self, run: DroppedRange) -> int:
         """Bytes of the text in place of a run; for a fold an upper bound."""
-        size = json_bytes(run.note) + json_bytes(run.said) + json_bytes(run.asked)
+        size = json_bytes(run.note) + json_bytes(run.model_text) + json_bytes(run.user_text)
         if run.fold is None or run.fold.anchor is None or self._item_bytes is None:
             return size
         message: Path = (*self.transcript.base, run.fold.anchor.call.message)
@@ -374,13 +374,16 @@ class PlanState(ShownBlocks):
     def _load_fold(self, edit: Edit) -> None:
         run = runs.run_of(self.transcript, edit)
         assert run is not None
-        lines, words, asked = map(_body, (edit.text, edit.said, edit.asked))
+        lines, model_text, user_text = map(_body, (edit.text, edit.model_text, edit.user_text))
         fold = Fold(
-            anchor_of(self.transcript, edit), lines, words, asked, edit.arguments,
+            anchor_of(self.transcript, edit), lines, model_text, user_text, edit.arguments,
             _left(edit.text, LINES, (BOTH, OLD_BOTH, SUMMARY)),
-            _left(edit.said, WORDS, (IN_BOTH, IN_SUMMARY)),
+            _left(edit.model_text, WORDS, (IN_BOTH, IN_SUMMARY)),
         )  # fmt: skip
-        made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked, edit=edit)
+        made = DroppedRange(
+            *run, fold, note=edit.text, model_text=edit.model_text, user_text=edit.user_text,
+            edit=edit,
+        )  # fmt: skip
         made.tokens = fold_tokens(self.transcript, self.sizes, made)
         self.tokens -= self.cost_of(run)
         self._count_items(run, 1)

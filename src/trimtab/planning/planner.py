@@ -60,7 +60,7 @@ class FoldedSteps(Protocol):
     @property
     def entries(self) -> Sequence[Entry]: ...
     @property
-    def words(self) -> Sequence[CandidateLines]: ...
+    def prose(self) -> Sequence[CandidateLines]: ...
 
 
 class Planner:
@@ -278,10 +278,10 @@ class Planner:
 
         if enough():
             return
-        asked = which or ("all" if max_loss == 1.0 else "light")
+        tiers = which or ("all" if max_loss == 1.0 else "light")
         for place in places:
             if self.state.cost(place) > least and not self.state.is_dropped(place):
-                push(place, self._steps(place, asked))
+                push(place, self._steps(place, tiers))
         while heap and not enough():
             _, _, place, offer, tokens, steps = heapq.heappop(heap)
             self.show(place, offer, tokens)
@@ -365,7 +365,8 @@ class Planner:
         anchor = "" if fold.anchor is None else self.transcript.ref(fold.anchor.call)
         return Edit(
             "fold", targets, run.note, kind, why, FOLD_LOSS, seen, own,
-            anchor=anchor, arguments=fold.arguments, said=run.said, asked=run.asked,
+            anchor=anchor, arguments=fold.arguments, model_text=run.model_text,
+            user_text=run.user_text,
         )  # fmt: skip
 
     def kept(self) -> tuple[Edit, ...]:

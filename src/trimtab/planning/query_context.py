@@ -10,7 +10,7 @@ from hashlib import blake2b
 from trimtab.lazy import cached_property
 from trimtab.reducers import Config
 from trimtab.reducers.article_selection import long_articles
-from trimtab.reducers.asked import Asked, asked_in
+from trimtab.reducers.query_terms import QueryTerms, terms_in
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
@@ -42,7 +42,7 @@ class QueryContext:
         own = self._call(place)
         query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
         return replace(
-            self.config, question=self.question, query=query, age=age, asked=self.asked(own),
+            self.config, question=self.question, query=query, age=age, terms=self.terms(own),
             repeated=lambda content: self._newest(content) > (place.message, place.index),
         )  # fmt: skip
 
@@ -53,23 +53,23 @@ class QueryContext:
             message = self.transcript.messages[number]
             if message.role != "user":
                 continue
-            said = [b.text for b in message.blocks if b.kind == "text" and b.call_id is None]
-            if any(text.strip() for text in said):
-                text = "\n".join(said)
+            texts = [b.text for b in message.blocks if b.kind == "text" and b.call_id is None]
+            if any(text.strip() for text in texts):
+                text = "\n".join(texts)
                 half = QUESTION_CHARS // 2
                 return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
         return ""
 
-    def asked(self, own: str) -> Asked:
+    def terms(self, own: str) -> QueryTerms:
         """What is asked for: in the call itself, by the user, in the model's newest turns."""
-        found = self._asked_by_call.get(own)
+        found = self._terms_by_call.get(own)
         if found is None:
-            found = asked_in([*_strings(own), *self._asking_texts])
-            self._asked_by_call[own] = found
+            found = terms_in([*_strings(own), *self._asking_texts])
+            self._terms_by_call[own] = found
         return found
 
     @cached_property
-    def _asked_by_call(self) -> dict[str, Asked]:
+    def _terms_by_call(self) -> dict[str, QueryTerms]:
         """A cache: arguments of a call → what is asked for in it and by the others."""
         return {}
 
@@ -77,14 +77,14 @@ class QueryContext:
     def _asking_texts(self) -> list[str]:
         """Short texts of the user, newest before first, then of the model's newest turns; what is
         too long to be a question is a paste, and is not taken."""
-        said = [
+        texts = [
             block.text
             for number in self.transcript.table.user_and_system
             if self.transcript.messages[number].role == "user"
             for block in self.transcript.messages[number].blocks
             if block.kind == "text" and block.call_id is None and len(block.text) <= ASKING_CHARS
         ]
-        texts = [*said[-1 : -NEWEST_TEXTS - 1 : -1], *said[:1]]
+        texts = [*texts[-1 : -NEWEST_TEXTS - 1 : -1], *texts[:1]]
         steps = [m for m in self.transcript.messages[-LOOKED_AT:] if m.role == "assistant"]
         for message in steps[: -NEWEST_STEPS - 1 : -1]:
             for block in message.blocks:

@@ -214,8 +214,8 @@ def _together(entries: Sequence[Entry]) -> str:
     tools: dict[str, list[Entry]] = {}
     for entry in entries:
         tools.setdefault(entry.header.partition(" ")[0], []).append(entry)
-    said = (_of_tool(tool, own) for tool, own in tools.items())
-    return f"{numbers}: {', '.join(said)}"
+    rows = (_of_tool(tool, own) for tool, own in tools.items())
+    return f"{numbers}: {', '.join(rows)}"
 
 
 def _of_tool(tool: str, entries: Sequence[Entry]) -> str:
@@ -366,8 +366,8 @@ def _of_results(
             continue  # "The file was updated": its head says so
         if len(source.lines) == 1 and source.lines[0].strip() in entry.head:
             continue
-        said = [n for n, line in enumerate(source.lines) if not _WRAPPED.match(line)]
-        source.lines = only(source.lines, said) if len(said) < len(source.lines) else source.lines
+        rows = [n for n, line in enumerate(source.lines) if not _WRAPPED.match(line)]
+        source.lines = only(source.lines, rows) if len(rows) < len(source.lines) else source.lines
         if is_read and states:
             lines = source.lines
             stays = [n for n, line in enumerate(lines) if not any(s.is_stale(line) for s in states)]

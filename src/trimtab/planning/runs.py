@@ -64,7 +64,7 @@ def items(transcript: Transcript, run: Run) -> list[Path]:
 
 def run_of(transcript: Transcript, edit: Edit) -> Run | None:
     """The run that a fold replaces; None if its blocks are not exactly a run, in order."""
-    if not edit.asked:
+    if not edit.user_text:
         span = transcript.table.span(edit.targets)
         return Run(*span) if span and transcript.table.adjoining(*span) else None
     begin, end = (transcript.refs.get(ref) for ref in (edit.targets[0], edit.targets[-1]))

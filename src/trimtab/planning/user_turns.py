@@ -30,7 +30,7 @@ from trimtab.planning.fold import (
     selector_of,
 )
 from trimtab.planning.fold_candidates import ReopenedGroups, candidate_for
-from trimtab.planning.line_selection import ASKED, CandidateLines, with_gaps
+from trimtab.planning.line_selection import USER, CandidateLines, with_gaps
 from trimtab.planning.lines import asked_lines, only
 from trimtab.planning.old_turns import newest_words, stretches
 from trimtab.planning.planner import Planner
@@ -103,10 +103,10 @@ def _write_back(planner: Planner, run: Run) -> None:
     for _ in range(PASSES):
         room = int(room)
         _keep_written(planner, sources, room)
-        asked = "\n".join(filter(None, map(_forced, sources)))
+        user_text = "\n".join(filter(None, map(_forced, sources)))
         state.reopen(stood)
-        made = replace(stood.fold, asked=asked)
-        if asked and state.fold_saving(run, made) > 0:
+        made = replace(stood.fold, user_text=user_text)
+        if user_text and state.fold_saving(run, made) > 0:
             state.fold(run, made)
             if state.tokens <= most and not planner.over():
                 return
@@ -132,7 +132,7 @@ def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
     limit = len(transcript.messages) if whatever else planner.eligibility.raw_from
     chosen: list[Run] = []
     freed = held = 0
-    said: set[str] = set()
+    seen: set[str] = set()
     for stretch in stretches(planner, protected=False):
         begin = at = stretch.opening
         run: Run | None = None
@@ -141,7 +141,7 @@ def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
             if last > limit:
                 break
             run = stretch.run(planner, index)
-            held += _written_tokens(planner, range(at, last), said)
+            held += _written_tokens(planner, range(at, last), seen)
             at = last
             size = freed + before[last] - before[begin]
             room = goal - (state.tokens - size) - held - FRAME_TOKENS * (len(chosen) + 1)
@@ -157,16 +157,16 @@ FRAME_TOKENS = 80
 """Tokens of a fold that crosses the user's words, without its lines."""
 
 
-def _written_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
-    """Tokens of what the user wrote in these messages and is not in ``said``."""
+def _written_tokens(planner: Planner, numbers: range, seen: set[str]) -> int:
+    """Tokens of what the user wrote in these messages and is not in ``seen``."""
     tokens = 0
     for number in numbers:
         if planner.transcript.messages[number].role == "user":
             for place in planner.transcript.places_in(number):
                 if place.block.kind != "text":
                     continue
-                new = [row for row in _written(place.block.text) if row not in said]
-                said.update(new)
+                new = [row for row in _written(place.block.text) if row not in seen]
+                seen.update(new)
                 tokens += sum(planner.sizes.counter(row) + 1 for row in new)
     return tokens
 
@@ -220,15 +220,15 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     """Fold these runs; keep as many of their lines as fit under the goal."""
     state = planner.state
     candidates = [candidate_for(planner, run) for run in chosen]
-    asked = list[CandidateLines]()
+    texts = list[CandidateLines]()
     for candidate in candidates:
         candidate.read(planner, ReopenedGroups())
         own = list(_user_texts(planner, candidate.run))
-        candidate.words = [*candidate.words, *own]
-        asked += own
+        candidate.prose = [*candidate.prose, *own]
+        texts += own
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
-    need = sum(planner.sizes.counter(_forced(source)) for source in asked)
+    need = sum(planner.sizes.counter(_forced(source)) for source in texts)
     # What was pasted gives way before what was written, in the newest text too.
     cut_pastes(planner, goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
@@ -236,7 +236,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     most = room + limit - goal
     if need > most:
         least = min(most, int(OLD_WORDS * planner.bounds.capacity))
-        _keep_written(planner, asked, max(room, least))
+        _keep_written(planner, texts, max(room, least))
     selector = selector_of(planner, candidates)
     selector.force()
     choose(planner, selector, goal - (state.tokens - size) - frames, candidates)
@@ -266,7 +266,7 @@ def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:
     """The user's texts of a run in order; what was written is forced to stay."""
     transcript = planner.transcript
     assert run.opening is not None
-    said: set[str] = set()
+    seen: set[str] = set()
     end = transcript.groups[run.last]
     for number in range(run.opening, end.last + 1):
         message = transcript.messages[number]
@@ -274,15 +274,15 @@ def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:
             continue
         for place in transcript.places_in(number):
             if place.block.kind == "text" and place.block.call_id is None:
-                yield _asked(planner, place.block.text, said)
+                yield _user_lines(planner, place.block.text, seen)
 
 
-def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
+def _user_lines(planner: Planner, text: str, seen: set[str]) -> CandidateLines:
     lines, wanted = asked_lines(text)
     rate = planner.sizes.counter(text) / max(len(text), 1)
-    new = {index for index in wanted if lines[index] not in said}
-    said.update(lines[index] for index in new)
-    return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
+    new = {index for index in wanted if lines[index] not in seen}
+    seen.update(lines[index] for index in new)
+    return CandidateLines(USER, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
 
 
 def _keep_written(planner: Planner, sources: Sequence[CandidateLines], room: int) -> None:
@@ -319,8 +319,8 @@ def _bare(planner: Planner, run: Run, made: Fold | None = None) -> Fold | None:
     made = Fold(None) if made is None else made
     if planner.state.is_legal_here(run, anchored=False):
         closing = closing_of(planner.transcript, run, anchored=False)
-        words = made.words if closing else ""
-        return replace(made, anchor=None, lines="", arguments="", words=words)
+        model_text = made.model_text if closing else ""
+        return replace(made, anchor=None, lines="", arguments="", model_text=model_text)
     anchor = candidate_for(planner, run).fold
     if anchor.anchor is None:
         return None

@@ -72,5 +72,5 @@ def _not_an_object(text: str) -> tuple[str, str]:
     begin = text[: at_or_before(text, QUOTED_CHARS)]
     while len(dump(begin)) > 2 * QUOTED_CHARS:  # escapes take up to six characters each
         begin = begin[: at_or_before(begin, len(begin) // 2)]
-    said = f"{len(text):,} chars that were not a valid JSON object, first part: {begin}"
-    return dump({CUT_KEY: said}), "not a JSON object: its size and first part"
+    shown = f"{len(text):,} chars that were not a valid JSON object, first part: {begin}"
+    return dump({CUT_KEY: shown}), "not a JSON object: its size and first part"

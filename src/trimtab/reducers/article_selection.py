@@ -57,14 +57,14 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
 def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[Offer]:
     whole = sum(item.tokens for item in items)
     every = sum(value_of(item, item.kept) for item in items)
-    lost, unsaid, paid, order = 0.0, 0, 0.0, dict[int, tuple[float, int]]()
+    lost, held_back, paid, order = 0.0, 0, 0.0, dict[int, tuple[float, int]]()
     steps = ordered_steps(items, config.articles)
     for number, step in enumerate(steps):
         items[step.item] = replace(items[step.item], kept=step.kept)
-        unsaid, lost = unsaid + step.tokens, lost + step.lost
+        held_back, lost = held_back + step.tokens, lost + step.lost
         paid = max(paid, _price(step, config))  # a later step is never the cheaper one
         order.setdefault(items[step.item].article.start, (paid, len(order)))
-        if unsaid < whole * STEP and number + 1 < len(steps):
+        if held_back < whole * STEP and number + 1 < len(steps):
             continue
         share = round(MAX_LOSS * lost / every, 3) if every else MAX_LOSS
         reduced = tuple(item for item in items if len(item.kept) < len(item.segments))
@@ -75,7 +75,7 @@ def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[O
             "replace", with_answers(()), share, "articles", why, paid,
             tuple(_shortened(item, order, config) for item in reduced), with_answers,
         )  # fmt: skip
-        unsaid = 0
+        held_back = 0
 
 
 def _price(step: ShorteningStep, config: Config) -> float:
@@ -188,8 +188,8 @@ def _ranks(texts: Sequence[TitledSegments], config: Config) -> Sequence[float] |
         spoken = tuple(text for _, of in texts for text, _ in of)
         return ranked(rank, config.question or config.query, spoken)
     except Exception as error:  # a ranker's error must never break a request
-        said = f"{type(error).__name__}: {error}"
-        config.warn(f"articles by shared words, their ranker failed: {said}")
+        problem = f"{type(error).__name__}: {error}"
+        config.warn(f"articles by shared words, their ranker failed: {problem}")
         return None
 
 

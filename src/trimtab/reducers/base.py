@@ -13,7 +13,7 @@ from json.encoder import encode_basestring
 from typing import Literal
 
 from trimtab.reducers.articles.article import DEFAULT_RULE, ArticleRule
-from trimtab.reducers.asked import NOBODY, Asked
+from trimtab.reducers.query_terms import NO_TERMS, QueryTerms
 from trimtab.reducers.text_boundaries import at_or_before
 from trimtab.transcript.model import Block
 
@@ -104,7 +104,7 @@ class Config:
     last question; ``query``: what the model searched for since then, and for this block.
     ``repeated``: whether an article with this content also occurs in a later result.  ``age`` of
     the block: 0 newest … 1 oldest.  ``facts``: what the rest of the transcript says about this
-    block.  ``warn`` takes a line for the report.  ``asked``: the names that the user, the model
+    block.  ``warn`` takes a line for the report.  ``terms``: the names that the user, the model
     and the block's own call ask for; they raise what tells about them.
     """
 
@@ -117,7 +117,7 @@ class Config:
     articles: ArticleRule = DEFAULT_RULE
     facts: BlockFacts = NO_FACTS
     warn: Callable[[str], None] = ignore_warning
-    asked: Asked = NOBODY
+    terms: QueryTerms = NO_TERMS
 
 
 Reducer = Callable[[Block, Config], Iterator[Offer]]

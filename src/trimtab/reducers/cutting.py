@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trimtab.reducers.asked import MIN_RARE, RARE, Asked, places
 from trimtab.reducers.base import (
     Config,
     Offer,
@@ -18,6 +17,7 @@ from trimtab.reducers.base import (
 )
 from trimtab.reducers.blobs import shorten_blobs
 from trimtab.reducers.json_tree import cut_json
+from trimtab.reducers.query_terms import MIN_RARE, RARE, QueryTerms, places
 from trimtab.reducers.text_boundaries import (
     at_or_before,
     chars_within,
@@ -36,15 +36,15 @@ def cut_note(lines: int, chars: int, note: str = "") -> str:
     return f"[... {of_lines}{chars:,} chars cut{more}]"
 
 
-def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -> str:
+def replace_middle(text: str, head: int, tail: int, note: str, below: str = "") -> str:
     """``text`` with a note in place of the characters from ``head`` to ``tail``.
 
-    The note is on its own line if the cut spans lines; ``said`` follows on the lines below it.
+    The note is on its own line if the cut spans lines; ``below`` follows on the lines below it.
     """
     lines = text.count("\n", head, tail)
     middle = cut_note(lines, tail - head, note)
-    if said:
-        middle, lines = f"{middle}\n{said}", lines + 1
+    if below:
+        middle, lines = f"{middle}\n{below}", lines + 1
     if not lines:
         return text[:head] + middle + text[tail:]
     before = "" if head == 0 or text[head - 1] == "\n" else "\n"
@@ -54,11 +54,11 @@ def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -
 
 def around_asked(text: str, tokens: int, config: Config, note: str) -> str | None:
     """At most ``tokens``: what is around asked names, then head and tail; None if it has none."""
-    if not config.asked or not _windows(text, len(text), config.asked):
+    if not config.terms or not _windows(text, len(text), config.terms):
         return None
     chars = len(text) * tokens // max(1, config.count(text))
     for _ in range(5):
-        new = cut_around(text, chars, config.asked, note)
+        new = cut_around(text, chars, config.terms, note)
         used = config.count(new)
         if used <= tokens:
             return new
@@ -116,9 +116,9 @@ WINDOW_CHARS = 240
 """Characters on either side of an asked name that are shown with it."""
 
 
-def cut_around(text: str, chars: int, asked: Asked, note: str = "") -> str:
+def cut_around(text: str, chars: int, terms: QueryTerms, note: str = "") -> str:
     """``cut_text`` that shows what is around asked names before head and tail."""
-    windows = _windows(text, chars, asked)
+    windows = _windows(text, chars, terms)
     if not windows or len(text) <= chars:
         return cut_text(text, chars, note)
     gap = len(cut_note(0, len(text), ""))
@@ -138,9 +138,9 @@ def cut_around(text: str, chars: int, asked: Asked, note: str = "") -> str:
     return "".join(out)
 
 
-def _windows(text: str, chars: int, asked: Asked) -> list[tuple[int, int]]:
+def _windows(text: str, chars: int, terms: QueryTerms) -> list[tuple[int, int]]:
     """What is around the rarest mentions, in order; at most three quarters of ``chars``."""
-    found = places(text, asked) if asked else {}
+    found = places(text, terms) if terms else {}
     best = sorted((at for at in found if found[at] * RARE >= MIN_RARE), key=lambda at: -found[at])
     windows: list[tuple[int, int]] = []
     for at in best:

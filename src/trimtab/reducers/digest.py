@@ -13,12 +13,12 @@ from itertools import accumulate, pairwise
 from itertools import count as counting
 from typing import NamedTuple
 
-from trimtab.reducers.asked import MIN_RARE, NOBODY, RARE, Asked, places
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.content import kind_of, odd_rows
-from trimtab.reducers.content.base import ASKED, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
+from trimtab.reducers.content.base import BY_NAME, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
 from trimtab.reducers.content.code import is_signature
 from trimtab.reducers.cutting import cut_around
+from trimtab.reducers.query_terms import MIN_RARE, NO_TERMS, RARE, QueryTerms, places
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.units import unit
 from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
@@ -45,8 +45,8 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     budgets = list(_budgets(total))
     if not budgets:
         return
-    weighted = weigh_lines(text, block.tool or "", config.asked)
-    excerpt = LineExcerpt(weighted, _advice(text, config), config.asked)
+    weighted = weigh_lines(text, block.tool or "", config.terms)
+    excerpt = LineExcerpt(weighted, _advice(text, config), config.terms)
     last = text
     for budget in reversed(budgets):
         new = excerpt.within(budget, total, config)
@@ -62,8 +62,8 @@ def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
         return None
     if text.count("\n") < MIN_LINES - 1:
         return None
-    weighted = weigh_lines(text, block.tool or "", config.asked)
-    excerpt = LineExcerpt(weighted, _advice(text, config), config.asked)
+    weighted = weigh_lines(text, block.tool or "", config.terms)
+    excerpt = LineExcerpt(weighted, _advice(text, config), config.terms)
     new = excerpt.within(tokens, total, config)
     if new is None or not smaller(new, text, config.count):
         return None
@@ -118,10 +118,10 @@ class WeightedLines(NamedTuple):
     shapes: list[str]
 
 
-def weigh_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> WeightedLines:
+def weigh_lines(text: str, tool: str = "", terms: QueryTerms = NO_TERMS) -> WeightedLines:
     """One weight for each of ``text.split("\\n")``: 0 is worthless, 100 or more is mandatory.
 
-    Mandatory are what is ``asked`` for with its unit (2,000 or more), outcome and counts (1,000),
+    Mandatory are what ``terms`` name, with its unit (2,000 or more), outcome and counts (1,000),
     what failed and where (500), errors (300) and the ends of an output (100 or more).  Any other
     line is worth the names that occur in it first; a line that repeats an earlier one except for
     numbers is worth next to nothing.  ``tool``: the tool that returned the text, if known.  Asking
@@ -139,19 +139,19 @@ def weigh_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> WeightedLin
     inside = _weigh_envelope(clipped, weights)
     if kind.ends:
         _raise_ends(clipped, weights, inside)
-    _raise_asked(text, lines, clipped, weights, kind.name, asked)
+    _raise_terms(text, lines, clipped, weights, kind.name, terms)
     _limit(lines, weights)
     _raise_neighbours(clipped, weights)
     return WeightedLines(kind.name, lines, weights, shapes)
 
 
-def worth_of_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> Sequence[float]:
+def worth_of_lines(text: str, tool: str = "", terms: QueryTerms = NO_TERMS) -> Sequence[float]:
     """The weights alone of ``weigh_lines``, one for each of ``text.split("\\n")``.
 
-    Tiers: ASKED 2,000 and more, SUMMARY 1,000, FAILURE 500, ERROR 300, MANDATORY 100; below that
+    Tiers: BY_NAME 2,000 and more, SUMMARY 1,000, FAILURE 500, ERROR 300, MANDATORY 100; below that
     a line may go.
     """
-    return weigh_lines(text, tool, asked).weights
+    return weigh_lines(text, tool, terms).weights
 
 
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
@@ -220,18 +220,18 @@ _COMMON_RAISE = 8.0
 """Added, in shares, to the lines of a name that is on more than RARE lines."""
 
 
-def _raise_asked(
+def _raise_terms(
     text: str,
     lines: Sequence[str],
     clipped: Sequence[str],
     weights: list[float],
     kind: str,
-    asked: Asked,
+    terms: QueryTerms,
 ) -> None:
     """Raise the lines that have an asked name, and their units; never lower a weight."""
     worth: dict[int, float] = {}
-    starts = [0, *accumulate(len(line) + 1 for line in lines)] if asked else []
-    for at, share in places(text, asked).items() if asked else ():
+    starts = [0, *accumulate(len(line) + 1 for line in lines)] if terms else []
+    for at, share in places(text, terms).items() if terms else ():
         number = bisect_right(starts, at) - 1
         worth[number] = worth.get(number, 0.0) + share
         if kind == "code" and is_signature(clipped[number]):
@@ -241,11 +241,11 @@ def _raise_asked(
         if worth[number] * RARE < MIN_RARE or not clipped[number]:
             weights[number] += _COMMON_RAISE * worth[number]
             continue
-        top = ASKED * (1 + min(worth[number], 9.0))
+        top = BY_NAME * (1 + min(worth[number], 9.0))
         weights[number] = max(weights[number], top)
         for rank, near in enumerate(unit(clipped, number, kind), 1):
             if clipped[near]:
-                weights[near] = max(weights[near], ASKED + (top - ASKED) / 2 - rank)
+                weights[near] = max(weights[near], BY_NAME + (top - BY_NAME) / 2 - rank)
 
 
 def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:
@@ -271,8 +271,8 @@ MIN_USED = 0.9
 class LineExcerpt:
     """Chooses the lines for a budget; ``picked`` are those of the last call.  One per block."""
 
-    def __init__(self, weighted: WeightedLines, advice: str, asked: Asked = NOBODY) -> None:
-        self.lines, self.advice, self.asked = weighted.lines, advice, asked
+    def __init__(self, weighted: WeightedLines, advice: str, terms: QueryTerms = NO_TERMS) -> None:
+        self.lines, self.advice, self.terms = weighted.lines, advice, terms
         self.picked: list[int] = []
         weights = weighted.weights
         self._worth = [min(weight, MANDATORY / 4) for weight in weights]
@@ -362,7 +362,7 @@ class LineExcerpt:
                 out.append(self._note(after, number, (after, number) == longest))
             if number < len(self.lines):
                 line = self.lines[number]
-                out.append(line if len(line) <= long else cut_around(line, long, self.asked))
+                out.append(line if len(line) <= long else cut_around(line, long, self.terms))
             after = number + 1
         return "\n".join(out)
 

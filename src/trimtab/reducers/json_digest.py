@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trimtab.reducers.asked import MIN_RARE, RARE, Asked, places, rare_names
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.blobs import LOSS as BLOB_LOSS
 from trimtab.reducers.blobs import shorten_blobs
 from trimtab.reducers.json_tree import CUT_KEY, Literal, Members, shorten_string
+from trimtab.reducers.query_terms import MIN_RARE, RARE, QueryTerms, places, rare_names
 from trimtab.reducers.tables import Tables, lay_out, read_json, record_lists, to_json
 from trimtab.transcript.model import Block
 
@@ -72,7 +72,7 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
     if laid is not None and _size(laid) >= MIN_ROWS * len(_whole(lean, lines)):
         return _rows_within(laid, config, note, tokens, total)
     low, high, best = 0, len(block.text), None
-    wanted = asked_values(lean, block.text, config.asked)
+    wanted = values_by_terms(lean, block.text, config.terms)
     while high - low > max(low // 16, 1):
         middle = (low + high) // 2
         detail = Detail(middle, max(middle // 5, 2), max(middle // 3, 8), wanted)
@@ -106,9 +106,9 @@ def _size(laid: Tables) -> int:
 
 
 def _less_detail(tree: Any, lines: bool, text: str, config: Config, note: str) -> Texts:
-    wanted = asked_values(tree, text, config.asked)
+    wanted = values_by_terms(tree, text, config.terms)
     for detail in DETAILS:
-        less = to_json(digest(tree, detail._replace(asked=wanted)))
+        less = to_json(digest(tree, detail._replace(terms=wanted)))
         yield f"[JSON in less detail; {note}]\n{less}", f"strings of at most {detail.chars} chars"
 
 
@@ -141,7 +141,7 @@ class _RankedRows:
         self._order = sorted(
             (tier, place, number, row)
             for number, one in enumerate(rows)
-            for tier, place, row in _asked_first(one, config.asked)
+            for tier, place, row in _rank_by_terms(one, config.terms)
         )
         self.tokens = config.count(text)
         self.bare = config.count(laid.text([()] * len(rows), note))
@@ -166,11 +166,11 @@ class _RankedRows:
         return new, f"{sum(map(len, kept)):,} of {len(self._order):,} rows"
 
 
-def _asked_first(rows: Sequence[str], asked: Asked) -> Iterator[tuple[int, float, int]]:
+def _rank_by_terms(rows: Sequence[str], terms: QueryTerms) -> Iterator[tuple[int, float, int]]:
     """``rank_rows``, with the class −1 for rows that have a rare name that is asked for."""
     text = "\n".join(rows)
     wanted: dict[int, float] = {}
-    for at, share in (places(text, asked) if asked else {}).items():
+    for at, share in (places(text, terms) if terms else {}).items():
         row = text.count("\n", 0, at)
         wanted[row] = wanted.get(row, 0.0) + share
     for tier, place, row in rank_rows(rows):
@@ -200,12 +200,12 @@ _SAMPLE = 2_000
 
 class Detail(NamedTuple):
     """Most characters of a string (four times as many for errors), items of a list, members of an
-    object; ``asked``: values, by ``id``, that are kept because they are asked for."""
+    object; ``terms``: values, by ``id``, that are kept because they are asked for."""
 
     chars: int
     items: int = 1 << 60
     members: int = 1 << 60
-    asked: frozenset[int] = frozenset()
+    terms: frozenset[int] = frozenset()
 
 
 ALL = Detail(1 << 60)
@@ -235,7 +235,7 @@ def digest(tree: Any, detail: Detail, whole: frozenset[int] = frozenset()) -> An
 
 def _string(whole: str, detail: Detail) -> str:
     text = shorten_blobs(whole)
-    if len(text) <= detail.chars or (id(whole) in detail.asked and len(text) <= ASKED_CHARS):
+    if len(text) <= detail.chars or (id(whole) in detail.terms and len(text) <= NAMED_CHARS):
         return text
     if len(text) <= LONGEST_ID and not any(map(str.isspace, text)):
         return text
@@ -247,8 +247,8 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
     if len(items) <= detail.items or id(items) in whole:
         return [digest(item, detail, whole) for item in items]
     failed = {number for number, item in enumerate(items) if _speaks(item)}
-    wanted = [number for number, item in enumerate(items) if id(item) in detail.asked]
-    wanted = wanted[:MAX_ASKED_ITEMS]
+    wanted = [number for number, item in enumerate(items) if id(item) in detail.terms]
+    wanted = wanted[:MAX_NAMED_ITEMS]
     others = (number for _, _, number in rank_items(len(items), failed, set()))
     order = {*wanted, *islice(others, max(0, detail.items - len(wanted)))}
     items_shown: list[Any] = []
@@ -268,7 +268,7 @@ def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
         (key, digest(value, detail, whole))
         for number, (key, value) in enumerate(members)
         if number < most
-        or id(value) in detail.asked
+        or id(value) in detail.terms
         or (number < 5 * most and (_ERROR.search(key) or _speaks(value)))
     ]
     if len(kept) < len(members):
@@ -276,14 +276,14 @@ def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
     return Members(kept)
 
 
-ASKED_CHARS, MAX_ASKED_ITEMS = 1_000, 40
+NAMED_CHARS, MAX_NAMED_ITEMS = 1_000, 40
 """Longest string that is kept whole because it is asked for, and most such items of a list."""
 
 
-def asked_values(tree: Any, text: str, asked: Asked) -> frozenset[int]:
+def values_by_terms(tree: Any, text: str, terms: QueryTerms) -> frozenset[int]:
     """The ids of the values that tell what is asked for, and of all that they are in: an object
     with a rare name in it or as its key, whole if it is small."""
-    names = rare_names(text, asked) if asked else ()
+    names = rare_names(text, terms) if terms else ()
     kept: set[int] = set()
     if names:
         _mark(tree, names, kept)
@@ -315,7 +315,7 @@ def _mark(value: Any, names: tuple[str, ...], kept: set[int]) -> bool:
 
 
 def _mark_plain(members: Members, kept: set[int]) -> None:
-    if len(members) <= MAX_ASKED_ITEMS:
+    if len(members) <= MAX_NAMED_ITEMS:
         kept.update(id(inner) for _, inner in members if not isinstance(inner, list))
 
 
@@ -323,7 +323,7 @@ def _mark_all(value: Any, kept: set[int]) -> None:
     kept.add(id(value))
     if isinstance(value, list):
         inner = [one for _, one in value] if isinstance(value, Members) else value
-        for one in inner[:MAX_ASKED_ITEMS]:
+        for one in inner[:MAX_NAMED_ITEMS]:
             _mark_all(one, kept)
 
 

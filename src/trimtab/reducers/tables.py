@@ -57,16 +57,16 @@ class Tables:
 
     def _legend(self, note: str) -> str:
         """How to read the tables; only the notations that they use."""
-        said = ["first row keys, tab-separated; plain cell = string, empty = no such key"]
+        legend = ["first row keys, tab-separated; plain cell = string, empty = no such key"]
         headers = "\t".join(one[0] for one in self.tables).split("\t")
         if any(header.endswith("[]") for header in headers):
-            said.append("x[] = list of strings")
+            legend.append("x[] = list of strings")
         if any("=" in header for header in headers):
-            said.append("x=… said once for all rows")
+            legend.append("x=… said once for all rows")
         if any(header.endswith("+*") for header in headers):
-            said.append("* = cell")
-        said += [note] if note else []
-        return f"[JSON {'lines ' if self.lines else ''}as table: {'; '.join(said)}]"
+            legend.append("* = cell")
+        legend += [note] if note else []
+        return f"[JSON {'lines ' if self.lines else ''}as table: {'; '.join(legend)}]"
 
 
 def as_tables(text: str, min_gain: int = MIN_GAIN) -> str | None:

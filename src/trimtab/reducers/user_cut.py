@@ -229,9 +229,9 @@ def _gap(text: str, start: int, end: int, note: str) -> str:
     body = text[start:end].rstrip()
     blank = text[start + len(body) : end]
     lines = body.count("\n")
-    said = cut_note(lines, len(body), note)
+    note_text = cut_note(lines, len(body), note)
     if not lines:
-        return said + (blank or (" " if end < len(text) and not text[end].isspace() else ""))
+        return note_text + (blank or (" " if end < len(text) and not text[end].isspace() else ""))
     before = "" if start == 0 or text[start - 1] == "\n" else "\n"
     after = "" if blank or end == len(text) or text[end] == "\n" else "\n"
-    return before + said + (blank or after)
+    return before + note_text + (blank or after)

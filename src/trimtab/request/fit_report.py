@@ -169,7 +169,7 @@ def _edit(measured: MeasuredRequest, applied: Applied, dropped: IntervalSet) -> 
     if measured.repaired.made is not None:
         paths_sent = tuple(measured.repaired.before_repair(path) for path in paths_sent)
     places, sizes = measured.repaired.places(edit), measured.sizes
-    texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
+    texts = [text for text in (edit.text, edit.model_text, edit.user_text, edit.arguments) if text]
     first = places[0] if places else None
     if edit.op == "fold":
         before, after = folded_tokens(transcript, sizes, edit)

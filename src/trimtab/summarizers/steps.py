@@ -50,12 +50,12 @@ class NotedRun:
 
     run: DroppedRange
     results: tuple[StepPart, ...]
-    words: tuple[StepPart, ...]
+    prose: tuple[StepPart, ...]
 
     @property
     def asks(self) -> tuple[Ask, ...]:
         """The asks of all parts, in order."""
-        parts = (*self.results, *self.words)
+        parts = (*self.results, *self.prose)
         return tuple(part.ask for part in parts if part.ask is not None)
 
     def reword(self, state: PlanState, answers: Sequence[str]) -> None:
@@ -68,10 +68,17 @@ class NotedRun:
             self.results, answers[:many], Reworded(fold.lines, LINES), (SUMMARY, BOTH, RECORD)
         )
         words = _reworded(
-            self.words, answers[many:], Reworded(fold.words, WORDS), (IN_SUMMARY, IN_BOTH, QUOTED)
+            self.prose,
+            answers[many:],
+            Reworded(fold.model_text, WORDS),
+            (IN_SUMMARY, IN_BOTH, QUOTED),
         )
         new = replace(
-            fold, lines=lines.text, lines_label=lines.left, words=words.text, words_label=words.left
+            fold,
+            lines=lines.text,
+            lines_label=lines.left,
+            model_text=words.text,
+            words_label=words.left,
         )
         state.reword(self.run, new)
 
@@ -100,11 +107,11 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
     for run in plan.state.runs:
         steps, fold = plan.folded.get(run.first), run.fold
         if run.edit is None and fold and fold.quotes and steps:
-            words = [source for source in steps.words if source.kind == "text"]
+            words = [source for source in steps.prose if source.kind == "text"]
             noted.append(NotedRun(
                 run,
                 tuple(_records(plan, run, steps.entries)) if fold.lines else (),
-                tuple(_quotes(plan, run, words)) if fold.words else (),
+                tuple(_quotes(plan, run, words)) if fold.model_text else (),
             ))  # fmt: skip
     return noted
 
@@ -112,16 +119,16 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
 def _records(plan: Planner, run: DroppedRange, entries: Sequence[Entry]) -> Iterator[StepPart]:
     """The parts of a record.  A model reads the head of each step, also of those that the record
     has in one line with their neighbours, and all lines that may be shown."""
-    said = [replace(one, listed=True, sources=_whole(one.sources)) for one in entries]
-    whole = {id(one): new for one, new in zip(entries, said, strict=True)}
+    listed = [replace(one, listed=True, sources=_whole(one.sources)) for one in entries]
+    whole = {id(one): new for one, new in zip(entries, listed, strict=True)}
 
     def chars(entry: Entry) -> int:
         return sum(len(row) + 1 for row in whole[id(entry)].rows())
 
     for part in _divided(entries, chars):
         shown = StepRecord(part).rows()
-        told = StepRecord([whole[id(entry)] for entry in part]).rows()
-        yield _part(plan, run, "calls and what tools returned in", shown, told)
+        rows = StepRecord([whole[id(entry)] for entry in part]).rows()
+        yield _part(plan, run, "calls and what tools returned in", shown, rows)
 
 
 def _quotes(
@@ -134,8 +141,8 @@ def _quotes(
 
     for part in _divided(sources, chars):
         if shown := [row for source in part for row in verbatim(source)]:
-            told = [row for source in _whole(part) for row in verbatim(source)]
-            yield _part(plan, run, "what the agent itself wrote in", shown, told)
+            rows = [row for source in _whole(part) for row in verbatim(source)]
+            yield _part(plan, run, "what the agent itself wrote in", shown, rows)
 
 
 def _whole(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
@@ -144,7 +151,7 @@ def _whole(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
 
 
 def _part(
-    plan: Planner, run: DroppedRange, what: str, shown: Sequence[str], told: Sequence[str]
+    plan: Planner, run: DroppedRange, what: str, shown: Sequence[str], rows: Sequence[str]
 ) -> StepPart:
     """A part with the rows that are shown of it, and the ask with those that a model reads."""
     places = [place for group in plan.state.groups(run) for place in group.places]
@@ -155,7 +162,7 @@ def _part(
     if tokens < MIN_TOKENS:
         return StepPart(lines, None)
     title = f"{what} {run.last - run.first + 1} earlier steps of an agent's work"
-    return StepPart(lines, Ask(title, "", "\n".join(told), question, tokens))
+    return StepPart(lines, Ask(title, "", "\n".join(rows), question, tokens))
 
 
 class _InStep(Protocol):

@@ -40,8 +40,8 @@ def begins_with_any(texts: Iterable[str], signatures: Sequence[str] = SIGNATURES
 def _instructions(transcript: Transcript) -> list[str]:
     texts = [block.text for block in transcript.head if block.kind in ("system", "text")]
     texts += [b.text for m in transcript.messages[:2] if m.role == "system" for b in m.blocks]
-    said = transcript.passed(_Said).last
-    blocks = () if said is None else transcript.messages[said].blocks
+    newest = transcript.passed(_Said).last
+    blocks = () if newest is None else transcript.messages[newest].blocks
     return texts + [b.text for b in blocks if b.kind == "text" and b.call_id is None]
 
 

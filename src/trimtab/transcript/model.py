@@ -320,13 +320,13 @@ class Edit:
     """Of a fold: the ref of the call that is kept, "" if only text is kept."""
     arguments: str = ""
     """Of a fold: the anchor's shortened arguments, "" if they are kept whole."""
-    said: str = ""
+    model_text: str = ""
     """Of a fold: what is kept of the model's words."""
-    asked: str = ""
+    user_text: str = ""
     """Of a fold: what is kept of the user's words."""
 
     def __post_init__(self) -> None:
-        for name in ("text", "arguments", "said", "asked"):
+        for name in ("text", "arguments", "model_text", "user_text"):
             text = getattr(self, name)
             if is_unreadable(text):  # parsed out of text that is legal, as JSON within JSON
                 object.__setattr__(self, name, readable(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-LINES, ASKED = "this record is", "these words are"
+LINES, USER_WORDS = "this record is", "these words are"
 OLD_LINES = "these lines are"
 """What notes said until records replaced them."""
 SUMMARY, BOTH = "a model's summary is", "a model's summary and the record of other steps are"
@@ -21,7 +21,7 @@ WORDS, IN_SUMMARY, IN_BOTH = "in part", "in a model's summary", "in a model's su
 """In which form those earlier words are kept."""
 
 _NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
-_LEFT = "|".join((LINES, OLD_LINES, ASKED, SUMMARY, BOTH, OLD_BOTH))
+_LEFT = "|".join((LINES, OLD_LINES, USER_WORDS, SUMMARY, BOTH, OLD_BOTH))
 _LINES = re.compile(
     rf"(?:\n\n|\A)\[[\d,]+ earlier (?:step|message)s?, of which (?:{_LEFT}) left[^\n]*\]\n"
 )

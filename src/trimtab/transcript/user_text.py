@@ -349,8 +349,8 @@ def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     ]:
         if stop <= at:
             continue
-        said = text[at:stop].strip()
-        with_rule = len(said) <= SHORT_SENTENCE or _EXCEPTION.match(said) is not None
+        sentence = text[at:stop].strip()
+        with_rule = len(sentence) <= SHORT_SENTENCE or _EXCEPTION.match(sentence) is not None
         if found and with_rule and stop - found[-1][0] <= 2 * MAX_PIECE:
             found[-1] = found[-1][0], stop
         else:

@@ -19,7 +19,7 @@ from trimtab.planning.fold import FILLED, _Seldom
 from trimtab.planning.fold_candidates import _of
 from trimtab.planning.line_selection import CandidateLines, LineSelector, verbatim
 from trimtab.planning.lines import lines_of, only, weighed
-from trimtab.reducers.asked import Asked
+from trimtab.reducers.query_terms import QueryTerms
 from trimtab.transcript.model import Block
 
 
@@ -366,8 +366,8 @@ def test_an_edit_shows_its_first_new_lines_among_lines_worth_more(
 
 def test_a_name_that_many_old_texts_have_points_at_none_of_them() -> None:
     texts = [f"line {n} of region_77" for n in range(9)] + ["one row of invoice_12"]
-    asked = Asked(("region_77", "invoice_12", "nowhere_1"), ("row",))
-    assert _Seldom(texts).of(asked) == Asked(("invoice_12", "nowhere_1"), ())
+    terms = QueryTerms(("region_77", "invoice_12", "nowhere_1"), ("row",))
+    assert _Seldom(texts).of(terms) == QueryTerms(("invoice_12", "nowhere_1"), ())
 
 
 def test_what_is_asked_for_in_an_old_step_stays_in_the_note_and_goes_if_nobody_asks() -> None:

@@ -13,7 +13,7 @@ MANDATORY = 100.0
 """Lines of at least this weight are kept as long as there is room for all of them."""
 SUMMARY, FAILURE, ERROR, MUST = 1000.0, 500.0, 300.0, MANDATORY
 """Tiers of mandatory lines: outcome and counts; what failed, where and why; errors; the rest."""
-ASKED = 2000.0
+BY_NAME = 2000.0
 """What is asked for by name, and its unit: above every other tier."""
 DEMOTED = 50.0
 """Weight of a line that would be mandatory if there were not too many such lines before it."""

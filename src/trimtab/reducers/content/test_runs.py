@@ -46,19 +46,19 @@ def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
     words = tuple(word for word in _FOUND if word in whole)
     if not words and not any(word in whole for word in _COUNTS):
         return
-    near, said, kept = 0, 0, 0
+    near, shown, kept = 0, 0, 0
     for number, line in enumerate(lines):
         if words and any(word in line for word in words) and _NAMED.match(line):
-            near, said = _REACH, 0
+            near, shown = _REACH, 0
             kept += 1
             weights[number] = max(weights[number], FAILURE if kept <= _MAX else DEMOTED)
         elif (near and _PLACE.match(line)) or _LOGGED.match(line):
             kept += 1
             weights[number] = max(weights[number], FAILURE if kept <= _MAX else DEMOTED)
         elif near and _SAID.match(line):
-            said += 1
+            shown += 1
             kept += 1
-            must = said <= _EACH and kept <= _MAX
+            must = shown <= _EACH and kept <= _MAX
             weights[number] = max(weights[number], FAILURE if must else 8.0)
         elif _COUNTED.match(line):
             weights[number] = max(weights[number], SUMMARY)

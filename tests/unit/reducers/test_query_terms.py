@@ -8,9 +8,9 @@ import pytest
 from blocks import CONFIG, block
 
 from trimtab.reducers import Config, cut_to, digest_to, levels, records_to
-from trimtab.reducers.asked import NOBODY, Asked, asked_in, occurrences, places
-from trimtab.reducers.content.base import ASKED
+from trimtab.reducers.content.base import BY_NAME
 from trimtab.reducers.digest import weigh_lines, worth_of_lines
+from trimtab.reducers.query_terms import NO_TERMS, QueryTerms, occurrences, places, terms_in
 from trimtab.transcript.model import Block
 
 QUESTION = "What about `wanted_77`?"
@@ -21,7 +21,7 @@ def result(text: str) -> Block:
 
 
 def config(question: str = QUESTION) -> Config:
-    return Config(CONFIG.count, asked=asked_in([question]))
+    return Config(CONFIG.count, terms=terms_in([question]))
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def config(question: str = QUESTION) -> Config:
     ],
 )  # fmt: skip
 def test_a_question_has_names_of_many_kinds(question: str, name: str) -> None:
-    assert name in asked_in([question]).names
+    assert name in terms_in([question]).names
 
 
 def test_words_that_every_question_has_are_no_names() -> None:
-    assert asked_in(["Please find the line where this is used."]) == NOBODY
+    assert terms_in(["Please find the line where this is used."]) == NO_TERMS
 
 
 def test_a_name_inside_a_longer_word_is_not_that_name() -> None:
@@ -49,7 +49,7 @@ def test_a_name_inside_a_longer_word_is_not_that_name() -> None:
 
 
 def test_a_name_that_is_everywhere_raises_nothing() -> None:
-    assert places("pool x\n" * 100, Asked(("pool",))) == {}
+    assert places("pool x\n" * 100, QueryTerms(("pool",))) == {}
 
 
 def function(name: str, language: str) -> str:
@@ -126,17 +126,17 @@ def test_what_is_asked_for_is_shown_with_its_unit(kind: str) -> None:
 @pytest.mark.parametrize("kind", TEXTS)
 def test_asking_lowers_no_weight(kind: str) -> None:
     text = TEXTS[kind][0].replace("other_", "thing ")
-    asked = asked_in([QUESTION])
+    terms = terms_in([QUESTION])
     # Demotion for lack of room apart, which keeps the asked lines first.
-    pairs = zip(worth_of_lines(text), worth_of_lines(text, "", asked), strict=True)
+    pairs = zip(worth_of_lines(text), worth_of_lines(text, "", terms), strict=True)
     assert all(after >= before for before, after in pairs if before < 100)
 
 
 def test_an_asked_line_is_above_every_outcome() -> None:
     lines = [f"step {n} is quiet" for n in range(60)] + ["2 failed, 3 passed in 0.5s"]
     lines[30] = "step wanted_77 is quiet"
-    weights = weigh_lines("\n".join(lines), "bash", asked_in([QUESTION])).weights
-    assert weights[30] == max(weights) > ASKED
+    weights = weigh_lines("\n".join(lines), "bash", terms_in([QUESTION])).weights
+    assert weights[30] == max(weights) > BY_NAME
 
 
 def test_a_long_line_shows_what_is_around_the_name() -> None:

@@ -38,7 +38,7 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryTerms:
     """Names that are asked for, the most certain first; ``words`` are plain words of the same
     texts, which raise a line less than a name does."""
 
@@ -49,10 +49,10 @@ class Asked:
         return bool(self.names or self.words)
 
 
-NOBODY = Asked()
+NO_TERMS = QueryTerms()
 
 
-def asked_in(texts: Iterable[str]) -> Asked:
+def terms_in(texts: Iterable[str]) -> QueryTerms:
     """The names in these texts, whose order is kept.
 
     >>> asked_in(["Which town is Marta Kowalski's, invoice 4711, in `db.pool`?"]).names
@@ -66,7 +66,7 @@ def asked_in(texts: Iterable[str]) -> Asked:
         if len(names) >= MAX_NAMES:
             break
     plain = [word for word in words if word not in names]
-    return Asked(tuple(names)[:MAX_NAMES], tuple(plain[:MAX_NAMES]))
+    return QueryTerms(tuple(names)[:MAX_NAMES], tuple(plain[:MAX_NAMES]))
 
 
 def _names(text: str) -> Iterator[tuple[str, bool]]:
@@ -117,11 +117,11 @@ def _joins(beside: str, end: str) -> bool:
     return (beside.isalnum() or beside == "_") and (end.isalnum() or end == "_")
 
 
-def places(text: str, asked: Asked) -> dict[int, float]:
+def places(text: str, terms: QueryTerms) -> dict[int, float]:
     """Offset of each mention → its worth: 1 for the only mention of a name, a third for each of
     three; a plain word is worth a fifth of that."""
     worth: dict[int, float] = {}
-    for names, share in ((asked.names, 1.0), (asked.words, 0.2)):
+    for names, share in ((terms.names, 1.0), (terms.words, 0.2)):
         for name in names:
             found = occurrences(text, name)
             for at in found:
@@ -129,6 +129,6 @@ def places(text: str, asked: Asked) -> dict[int, float]:
     return worth
 
 
-def rare_names(text: str, asked: Asked) -> tuple[str, ...]:
+def rare_names(text: str, terms: QueryTerms) -> tuple[str, ...]:
     """The names, not the plain words, that the text has at most RARE times."""
-    return tuple(name for name in asked.names if 0 < len(occurrences(text, name)) <= RARE)
+    return tuple(name for name in terms.names if 0 < len(occurrences(text, name)) <= RARE)
