@@ -198,7 +198,7 @@ def batches(both: Both, pairs: int) -> Iterator[Row]:
         count = pairs if must else max(pairs // 2, 2)
         base, new = list[Any](), list[Any]()
         for number in range(count):
-            both.together("before_batch", format, kind, number)
+            both.together("before_cut", format, kind, number)
             one, other = both.paired([("batch",)])
             base, new = base + one, new + other
         yield row(name, picked(base, "batch"), picked(new, "batch"), must)

@@ -259,7 +259,7 @@ class Worker:
         self.walk, self.due = None, [turn for turn in walk.batches if turn > BEGUN + 2]
         return self.due
 
-    def before_batch(self, format: str, edits: str, number: int) -> None:
+    def before_cut(self, format: str, edits: str, number: int) -> None:
         """A session played up to the next turn that makes a batch."""
         turn, walk = self.due[number % len(self.due)], self.walk
         if walk is None or walk.turn >= turn:

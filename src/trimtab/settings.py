@@ -136,7 +136,7 @@ class Settings:
         "such a share by itself; `trigger` wins over it",
     )  # fmt: skip
     target: float | None = setting(
-        None, SHARE, "the one dial: share of the room a batch goes down to; unset: the preset's"
+        None, SHARE, "the one dial: share of the room a cut goes down to; unset: the preset's"
     )
     request_bytes: int | None = setting(None, AMOUNT, "bytes of the encoded body")
     result_chars: int | None = setting(None, AMOUNT, "characters of one tool result")
@@ -204,12 +204,12 @@ class Settings:
     )  # fmt: skip
     prices: str | None = setting(
         None, one_of_names(tuple(prices.TABLES)),
-        "a price table (`trimtab replay --list` names them): the report says what a batch does to "
+        "a price table (`trimtab replay --list` names them): the report says what a cut does to "
         "the bill",
     )  # fmt: skip
     idle_seconds: float | None = setting(
         None, SECONDS_OR_NONE,
-        "since the last request of this conversation: where the cache has expired, a batch is free "
+        "since the last request of this conversation: where the cache has expired, a cut is free "
         "and comes earlier; unset: a session knows",
     )  # fmt: skip
 

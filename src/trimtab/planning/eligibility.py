@@ -20,18 +20,18 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 RAW_SHARE = 0.06
-"""Share of the room, newest first, that a batch leaves unchanged."""
+"""Share of the room, newest first, that a cut leaves unchanged."""
 NEXT_TURN_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
 ARRIVAL_ROOM = 0.6
 """The same limit as a share of the room; it applies if the head is large."""
 LARGE_HEAD = 0.4
-"""If the fixed part takes this share of the capacity, there is little room; a batch then rewrites
+"""If the fixed part takes this share of the capacity, there is little room; a cut then rewrites
 little, since the head stays cached."""
 OLD_WORDS = 0.4
 """The user's old words count as fixed up to this share of the capacity; what is above it counts as
-room for a batch, which may fold old turns."""
+room for a cut, which may fold old turns."""
 MIN_ROOM = 4_000
 """Tokens: in a smaller room, the error of the estimated lines is larger than LEFT_FREE."""
 NEWEST_GROUPS = 12
@@ -39,8 +39,8 @@ NEWEST_GROUPS = 12
 MIN_HISTORY = 0.6
 """A cut leaves this share of the room below the trigger, however fast the request grows."""
 CROWDED, LEFT_FREE = 0.25, 0.02
-"""If there is little room and the newest turn takes CROWDED of it, a batch leaves only LEFT_FREE of
-the room free below the trigger: the next turn needs another batch anyway (measured)."""
+"""If there is little room and the newest turn takes CROWDED of it, a cut leaves only LEFT_FREE of
+the room free below the trigger: the next turn needs another cut anyway (measured)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Eligibility:
 
     @property
     def fixed(self) -> int:
-        """Tokens that a batch edits only as the last resort, or never: head, system messages, pins,
+        """Tokens that a cut edits only as the last resort, or never: head, system messages, pins,
         and the user's words, old ones up to a share of the capacity."""
         return self._fixed + min(self._old_words, int(OLD_WORDS * self.capacity))
 
@@ -234,7 +234,7 @@ class Eligibility:
 
     @property
     def has_little_room(self) -> bool:
-        """Whether what no batch touches leaves little room."""
+        """Whether what no cut touches leaves little room."""
         return self.fixed > LARGE_HEAD * self.capacity
 
     @cached_property
@@ -258,7 +258,7 @@ class Eligibility:
 
     @cached_property
     def raw_from(self) -> int:
-        """The first message of the newest part, which a batch leaves unchanged."""
+        """The first message of the newest part, which a cut leaves unchanged."""
         allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
         groups, recent = self.transcript.groups, self.inputs.recent
         for index in range(len(groups) - 1, -1, -1):

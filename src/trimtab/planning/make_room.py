@@ -1,4 +1,4 @@
-"""Makes one batch: down to the target if that is cheap, under the limits in any case.
+"""Makes one cut: down to the target if that is cheap, under the limits in any case.
 
 Dead weight is reduced first, then what loses little; then old steps are folded, the newest turn is
 cut if it is too large, and last, old turns are folded together with the user's words in them.

@@ -1,4 +1,4 @@
-"""Chooses the edits of one batch: those with the least loss that meet the limits.
+"""Chooses the edits of one cut: those with the least loss that meet the limits.
 
 There are two goals; ``make_room`` takes the steps in order.  The first is ``target``: dead weight
 and small losses outside the newest part go, then old groups are folded into notes.  The second is
@@ -64,7 +64,7 @@ class FoldedSteps(Protocol):
 
 
 class Planner:
-    """One batch on one transcript."""
+    """One cut on one transcript."""
 
     def __init__(
         self,
@@ -85,10 +85,10 @@ class Planner:
         self._leave_out_pins()
         self.state.load(active)
         self.is_first = not active
-        """Whether no edits stand yet: as in a single fit, or in a session's first batch."""
+        """Whether no edits stand yet: as in a single fit, or in a session's first cut."""
         self.body_bytes = body_bytes
         self.goal: int | None = None
-        """The size in tokens at which this batch stops; None without a batch or if only the limits
+        """The size in tokens at which this cut stops; None without a cut or if only the limits
         count."""
         self.tried: list[str] = []
         self.folded: dict[int, FoldedSteps] = {}

@@ -20,7 +20,7 @@ compaction at 160k .76 and .78 (``python bench/when_to_cut.py``)."""
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """``target``: share of the room that a batch goes down to.  ``folds``: whether old steps become
+    """``target``: share of the room that a cut goes down to.  ``folds``: whether old steps become
     notes of their best lines; else each result is shrunk where it stands.  ``recent_results``,
     ``recent_turns``: so many of the newest steps keep their results, and what the model said and
     called, as long as the window allows it.  ``history``: the most room that the history gets, in

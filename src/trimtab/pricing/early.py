@@ -1,6 +1,6 @@
 """Chooses the dead weight to remove before the window is full: what pays for the cache it breaks.
 
-Everything behind the earliest edit of a batch is written to the cache again.  So dead weight is
+Everything behind the earliest edit of a cut is written to the cache again.  So dead weight is
 removed from the newest back to the point where the gain over the expected requests is largest.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.planning.make_room import dead_places
 from trimtab.planning.planner import MIN_GAIN, Planner
 from trimtab.planning.presets import STALE
-from trimtab.pricing.economics import EditBatch, SentTokens, extra_cost, requests_left
+from trimtab.pricing.economics import Cut, SentTokens, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
 from trimtab.reducers import Offer
 from trimtab.transcript.model import Place
@@ -47,8 +47,8 @@ def worth_pruning(
     for number in range(len(every) - 1, -1, -1):
         saved += every[number].saved
         before = sent.before(every[number].place.message)
-        batch = EditBatch(rewritten=max(0, tokens - saved - before), saved=saved, cold=cold)
-        worth = left * saved * prices.read - extra_cost(prices, batch)
+        cut = Cut(rewritten=max(0, tokens - saved - before), saved=saved, cold=cold)
+        worth = left * saved * prices.read - extra_cost(prices, cut)
         if saved >= least and worth > gain:
             best, gain = number, worth
     return every[best:]

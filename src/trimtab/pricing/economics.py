@@ -1,10 +1,10 @@
-"""Computes what a batch of edits costs and saves, whether it pays, and when it is free.
+"""Computes what a cut costs and saves, whether it pays, and when it is free.
 
 Costs are in plain input tokens; a price converts them to currency.  The caller passes in how long
 the cache has been idle.
 
-Only the earliest edit of a batch costs: everything behind it is written to the cache instead of
-read.  By cost alone a batch would always cut deeper; the target limits how deep, because content is
+Only the earliest edit of a cut costs: everything behind it is written to the cache instead of
+read.  By cost alone a cut would always cut deeper; the target limits how deep, because content is
 lost.  Cost decides *when*: at the trigger, or earlier where the cache is lost anyway, because it
 has expired or because the client emptied an old result; and *whether*: not if it saves less than
 the next turn adds.
@@ -27,20 +27,20 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 COLD_SHARE = 0.5
-"""With a lost cache a batch starts at this share of the way from the target to the trigger."""
+"""With a lost cache a cut starts at this share of the way from the target to the trigger."""
 
 MIN_SHARE = 0.03
-"""A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
+"""A cut that saves this share of the capacity is worth a lost cache, whatever the next turn
 adds."""
 
 MIN_SAVED_TOKENS = 64
-"""Tokens: a batch that is not forced must save more.  The two notes of a fold cost about as much,
+"""Tokens: a cut that is not forced must save more.  The two notes of a fold cost about as much,
 so a request at its minimum is not fitted again just for shorter notes."""
 
 
 @dataclass(frozen=True)
-class EditBatch:
-    """The effect of one batch.  ``rewritten``: tokens behind its earliest edit, as sent;
+class Cut:
+    """The effect of one cut.  ``rewritten``: tokens behind its earliest edit, as sent;
     ``saved``: by how many tokens each later request is smaller; ``cold``: whether the cached prefix
     had expired."""
 
@@ -51,9 +51,9 @@ class EditBatch:
 
 @dataclass(frozen=True)
 class BatchCost:
-    """The cost of a batch under a price table, in plain input tokens.
+    """The cost of a cut under a price table, in plain input tokens.
 
-    ``once``: the extra cost of the request with the batch (negative: it costs less); ``each``: what
+    ``once``: the extra cost of the request with the cut (negative: it costs less); ``each``: what
     every later request saves; ``break_even``: after how many later requests it has paid (None:
     never); ``requests``: how many are still expected; ``gain``: the net saving over these;
     ``dollars``: the gain in US dollars, if the model's price is known.
@@ -89,38 +89,38 @@ class BatchCost:
         )
 
 
-def extra_cost(prices: Prices, batch: EditBatch) -> float:
-    """The extra cost of the request with the batch, in plain input tokens.
+def extra_cost(prices: Prices, cut: Cut) -> float:
+    """The extra cost of the request with the cut, in plain input tokens.
 
     >>> from trimtab.pricing.prices import TABLES
-    >>> round(extra_cost(TABLES["claude-5m"], EditBatch(rewritten=10_000, saved=5_000)))
+    >>> round(extra_cost(TABLES["claude-5m"], Cut(rewritten=10_000, saved=5_000)))
     11000
     """
     read, write = prices.read, prices.write
-    if batch.cold or read >= 1.0:
-        return -batch.saved * (write if batch.cold else 1.0)
-    return batch.rewritten * (write - read) - batch.saved * read
+    if cut.cold or read >= 1.0:
+        return -cut.saved * (write if cut.cold else 1.0)
+    return cut.rewritten * (write - read) - cut.saved * read
 
 
-def break_even(prices: Prices, batch: EditBatch) -> float:
-    """After how many later requests a batch has paid: 0 if at once, ``inf`` if never."""
-    cost, each = extra_cost(prices, batch), batch.saved * prices.read
+def break_even(prices: Prices, cut: Cut) -> float:
+    """After how many later requests a cut has paid: 0 if at once, ``inf`` if never."""
+    cost, each = extra_cost(prices, cut), cut.saved * prices.read
     return 0.0 if cost <= 0 else inf if each <= 0 else cost / each
 
 
-def batch_cost(
-    prices: Prices, batch: EditBatch, requests: int, dollars_per_million: float | None
+def cut_cost(
+    prices: Prices, cut: Cut, requests: int, dollars_per_million: float | None
 ) -> BatchCost:
-    """The cost of ``batch`` under ``prices``, over ``requests`` later requests."""
+    """The cost of ``cut`` under ``prices``, over ``requests`` later requests."""
     cost, each, even = (
-        extra_cost(prices, batch),
-        batch.saved * prices.read,
-        break_even(prices, batch),
+        extra_cost(prices, cut),
+        cut.saved * prices.read,
+        break_even(prices, cut),
     )
     gain = requests * each - cost
     dollars = None if dollars_per_million is None else round(gain * dollars_per_million / 1e6, 6)
     return BatchCost(
-        prices.name, batch.rewritten, batch.saved, batch.cold, round(cost), round(each),
+        prices.name, cut.rewritten, cut.saved, cut.cold, round(cost), round(each),
         None if even == inf else -int(-even // 1), requests, round(gain), dollars,
     )  # fmt: skip
 
@@ -129,14 +129,14 @@ MIN_SAVED_SHARE = 0.25
 """Share of a request that a cut before the trigger must save: a cut moves the whole cache."""
 
 
-def pays(prices: Prices, batch: EditBatch, tokens: int, calls: int) -> bool:
+def pays(prices: Prices, cut: Cut, tokens: int, calls: int) -> bool:
     """Whether a cut of a request of ``tokens`` pays before the trigger, after ``calls`` calls
     without one.
 
     As many calls are expected as there were: with no knowledge of the future a cut made when the
     past calls would have paid for it costs at most twice the best (the rule of renting skis).
     """
-    return batch.saved >= MIN_SAVED_SHARE * tokens and break_even(prices, batch) < calls
+    return cut.saved >= MIN_SAVED_SHARE * tokens and break_even(prices, cut) < calls
 
 
 def requests_left(transcript: Transcript) -> int:
@@ -174,14 +174,14 @@ def prices_of(table: str | None, transcript: Transcript) -> Prices:
 
 
 def bounds_for_lost_cache(bounds: Bounds) -> Bounds:
-    """Bounds with an earlier trigger for a request whose cache is lost anyway: a batch that would
+    """Bounds with an earlier trigger for a request whose cache is lost anyway: a cut that would
     come soon is made now, while rewriting the prefix costs nothing extra."""
     share = bounds.target + COLD_SHARE * (1.0 - bounds.target)
     return replace(bounds, trigger=min(bounds.trigger, int(bounds.trigger * share)))
 
 
 def is_worthwhile(transcript: Transcript, sizes: TokenSizes, capacity: int, saved: int) -> bool:
-    """Whether a batch that is not forced saves more than the next call will take, or a share of
+    """Whether a cut that is not forced saves more than the next call will take, or a share of
     ``capacity``.  A smaller one would lose the cache at every turn."""
     least = min(tokens_of_calls(transcript, sizes, 1) or 0, int(capacity * MIN_SHARE))
     return saved > max(least, MIN_SAVED_TOKENS)
@@ -207,13 +207,11 @@ class SentTokens:
         return self._before[number] + self._notes[bisect_right(self._noted, number - 1)]
 
 
-def edit_batch(
-    planner: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
-) -> EditBatch:
-    """The batch of the new edits; ``before`` and ``after``: tokens of the whole request."""
+def cut_of(planner: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool) -> Cut:
+    """The cut of the new edits; ``before`` and ``after``: tokens of the whole request."""
     refs = planner.transcript.refs
     numbers = [refs[ref].message for edit in new for ref in edit.targets if ref in refs]
-    return EditBatch(
+    return Cut(
         max(0, after - SentTokens(planner).before(min(numbers, default=0))), before - after, cold
     )
 

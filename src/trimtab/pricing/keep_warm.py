@@ -85,7 +85,7 @@ def plan_pings(
 
     ``gaps``: seconds, ascending; ``inf`` for a conversation that never continued.  ``most``: the
     pings that its cap still allows.  ``read``: how many of ``tokens`` the next request will read,
-    if it comes with a batch of edits that writes the rest again.
+    if it comes with a cut that writes the rest again.
 
     >>> warm = PrefixPrices(read=0.1e-6, write=1.25e-6, lifetime=300)
     >>> plan_pings([400.0] * 30, 270, warm, 100_000, 12).pings

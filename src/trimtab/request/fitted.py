@@ -74,7 +74,7 @@ class Fitted:
 
     @cached_property
     def trigger(self) -> int:
-        """Tokens above which a batch of edits begins; 0 if there is no window."""
+        """Tokens above which a cut begins; 0 if there is no window."""
         return 0 if self.window is None else self._result.measured.limits.bounds.trigger
 
     @cached_property

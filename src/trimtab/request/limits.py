@@ -43,7 +43,7 @@ class EffectiveLimits:
     cleared: bool = False
     """Whether the client emptied an old result, so that most of the request is written again."""
     trigger: float = TRIGGER
-    """Share of the capacity above which a batch of edits begins."""
+    """Share of the capacity above which a cut begins."""
     given: int = 0
     """The window in the provider's tokens, if ``factors`` converted ``window`` to ours."""
 
@@ -74,7 +74,7 @@ def effective_limits(
     settings: Settings, transcript: Transcript, counter: Counter
 ) -> EffectiveLimits:
     """The limits of a request.  The reserve is read from the request if none was given; if no limit
-    was given at all, the window is that of the model in our table.  A batch begins later if the
+    was given at all, the window is that of the model in our table.  A cut begins later if the
     ``counter`` is the model's own tokenizer.
 
     Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
@@ -87,7 +87,7 @@ def effective_limits(
     begins = trigger_for(counter)  # always: it loads the counter, which a calibration's key names
     trigger = _trigger(settings, window, capacity, begins)
     target = settings.target
-    if target is None:  # it must be below a low trigger, else each turn would make a batch
+    if target is None:  # it must be below a low trigger, else each turn would make a cut
         target = min(PRESETS[settings.preset].target, BELOW_TRIGGER * trigger)
     bounds = Bounds(
         capacity=capacity,
@@ -108,7 +108,7 @@ def byte_limit(settings: Settings, transcript: Transcript) -> int | None:
 
 
 def _trigger(settings: Settings, window: int, capacity: int, usual: float) -> float:
-    """Share of the capacity above which a batch begins.  One given as a share of the window is
+    """Share of the capacity above which a cut begins.  One given as a share of the window is
     never above ``usual``: the reserve may leave less than that share."""
     if settings.trigger is None and settings.window_trigger is not None:
         return min(settings.window_trigger * window / capacity, usual)
@@ -116,7 +116,7 @@ def _trigger(settings: Settings, window: int, capacity: int, usual: float) -> fl
 
 
 def trigger_for(counter: Counter) -> float:
-    """Share of the capacity above which a batch begins: higher if the model's own tokenizer counts,
+    """Share of the capacity above which a cut begins: higher if the model's own tokenizer counts,
     or a caller's function, which is trusted.
 
     It is the same before the first count and after the last, so that equal requests get equal

@@ -358,12 +358,12 @@ def _cost(plan: Plan, result: FitResult) -> BatchCost | None:
     if settings.prices is None or not plan.new or plan.planner is None:
         return None
     cold, before, after = result.measured.limits.cold, plan.tokens_before, result.tokens_after
-    batch = economics.edit_batch(plan.planner, plan.new, before, after, cold)
+    cut = economics.cut_of(plan.planner, plan.new, before, after, cold)
     name = settings.model or transcript.facts.model
     model = models.find(name) if name else None
     dollars = model.input_price if model else None
     left = economics.requests_left(transcript)
-    return economics.batch_cost(prices.named(settings.prices), batch, left, dollars)
+    return economics.cut_cost(prices.named(settings.prices), cut, left, dollars)
 
 
 # --- journal -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from trimtab.transcript.model import Place
 
 @dataclass(frozen=True)
 class _Block:
-    """A block whose articles this batch shortened."""
+    """A block whose articles this cut shortened."""
 
     place: Place
     shown: Replacement
@@ -36,7 +36,7 @@ class _Row:
 
 
 class ArticleChoices:
-    """The articles that one batch shortened, in the order of shortening."""
+    """The articles that one cut shortened, in the order of shortening."""
 
     def __init__(self, plan: Planner, goal: int | None) -> None:
         self._plan, self._goal = plan, goal

@@ -93,7 +93,7 @@ class Answerer(Protocol):
 def answer(
     plan: Planner, answerer: Answerer, goal: int | None = None, *, steps: bool = True
 ) -> Answers:
-    """Show summaries instead of this batch's extracts, if they are no larger.
+    """Show summaries instead of this cut's extracts, if they are no larger.
 
     An answer that can't be shown leaves the extract.  Articles are summarized in the order in
     which they were shortened, until the request is at most ``goal`` tokens with all other articles

@@ -102,7 +102,7 @@ def _reworded(
 
 
 def noted_steps(plan: Planner) -> list[NotedRun]:
-    """The runs that this batch folded into notes and that are still unchanged."""
+    """The runs that this cut folded into notes and that are still unchanged."""
     noted = []
     for run in plan.state.runs:
         steps, fold = plan.folded.get(run.first), run.fold

@@ -68,7 +68,7 @@ class Summarizer:
     - ``max_asks``: the most asks of one call, in the order in which articles are shortened;
       ``max_chars``: the most chars of one ask: a longer text is asked about in parts, all of them
       or none.
-    - ``steps``: whether old steps that a batch folds into notes are summarized too; else a note
+    - ``steps``: whether old steps that a cut folds into notes are summarized too; else a note
       keeps their best lines, word for word.
     - ``cache``: any mapping from str to str, such as ``shelve.open(path)``; None: in memory, the
       newest ``MAX_ANSWERS`` of this function, for all sessions of the process that use it.

@@ -333,6 +333,6 @@ class Edit:
 
 
 TRIGGER, SURE_TRIGGER = 0.90, 0.95
-"""Share of the tokens that may be sent above which a batch of edits begins: TRIGGER where counts
+"""Share of the tokens that may be sent above which a cut begins: TRIGGER where counts
 are estimates, SURE_TRIGGER where the model's own tokenizer counted or answers were observed
 (replay: 3.5 points more of the old lines kept, and a sixth fewer lost caches)."""

@@ -220,7 +220,7 @@ class KeepWarm(Addon):
             return False
         idle = now - conversation.asked_at
         gaps = self.gaps.of(agent, conversation.asked_at, idle)
-        read = before_batch(conversation.session)
+        read = before_cut(conversation.session)
         return (
             plan_pings(gaps, idle, conversation.prices, conversation.tokens, left, read).pings > 0
         )
@@ -295,11 +295,11 @@ class KeepWarm(Addon):
             return 0, usage
 
 
-def before_batch(session: SessionRecord) -> int | None:
-    """Tokens that stand before the edits of a batch, where one is due with the next request, if
+def before_cut(session: SessionRecord) -> int | None:
+    """Tokens that stand before the edits of a cut, where one is due with the next request, if
     that brings as much as the last one did; None where none is.
 
-    They are what the request of the last batch still read, else the conversation's first request.
+    They are what the request of the last cut still read, else the conversation's first request.
     """
     turns = [turn for turn in session.turns if turn.answered]
     if len(turns) < 2 or not turns[-1].trigger:
@@ -307,8 +307,8 @@ def before_batch(session: SessionRecord) -> int | None:
     last, before = turns[-1], turns[-2]
     if last.sent + max(last.arrived - before.arrived, 0) < last.trigger:
         return None
-    batch = next((turn for turn in reversed(turns) if turn.new and turn.cached), None)
-    return turns[0].prompt if batch is None else batch.cached
+    cut = next((turn for turn in reversed(turns) if turn.new and turn.cached), None)
+    return turns[0].prompt if cut is None else cut.cached
 
 
 def ping_body(body: bytes, most: int, format: str = "anthropic") -> bytes | None:
