@@ -191,7 +191,7 @@ class Settings:
         "asked to take it out (drop_block)",
     )  # fmt: skip
     quote_embedded: bool = setting(
-        False, FLAG, "mark tool output that stands as text in a user's message as a quote"
+        False, FLAG, "mark tool output that is text in a user's message as a quote"
     )
     early: int | None = setting(
         None, COUNT_OR_NONE,

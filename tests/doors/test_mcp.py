@@ -207,7 +207,7 @@ def test_pin_takes_an_edit_back_and_the_block_stays_whole_from_then_on(tmp_path:
     talk = json.loads(json.dumps(TALK).replace("src/mod_", "src/mine_"))
     whole = json.dumps(ours.recall(edit["handle"]))
     assert whole not in json.dumps(ours.fit(talk).request)
-    assert "stands whole again" in said(mine(url), "pin", {"handle": edit["handle"]}).text
+    assert "is whole again" in said(mine(url), "pin", {"handle": edit["handle"]}).text
     assert whole in json.dumps(ours.fit(talk).request)
     assert said(mine(url), "pin", {"handle": edit["handle"]}).text.endswith("is pinned already")
     ours.close()

@@ -109,7 +109,7 @@ def marked(text: str) -> list[str]:
 
 
 def unmarked(originals: Originals, text: str) -> str:
-    """The original of a text in which a marker stands, as a client that keeps what was sent has
+    """The original of a text in which there is a marker, as a client that keeps what was sent has
     it; any other text as it is."""
     for handle in marked(text):
         try:

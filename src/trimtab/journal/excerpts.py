@@ -161,9 +161,7 @@ def _shown(text: str, lookup: _LookUp) -> RecallAnswer:
     begin = min(max(0, lookup.start or 0), len(text))
     wanted = part(text, lookup.start, lookup.end)
     if text and not wanted:
-        return RecallAnswer(
-            f"nothing stands there: the original has {len(text):,} chars", failed=True
-        )
+        return RecallAnswer(f"there is nothing: the original has {len(text):,} chars", failed=True)
     if len(wanted) <= MAX_CHARS:
         return RecallAnswer(wanted)
     stop = begin + MAX_CHARS

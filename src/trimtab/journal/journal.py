@@ -41,14 +41,14 @@ class Journal:
         refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
         for entry in reversed(self.entries):
             edit = entry
-            if entry.anchor and not stands(entry, refs):
+            if entry.anchor and not applies(entry, refs):
                 edit = retargeted(transcript, entry)
             if edit.op == "insert":
-                if stands(edit, refs) and _ended(transcript, refs[edit.targets[0]], edit.text):
+                if applies(edit, refs) and _ended(transcript, refs[edit.targets[0]], edit.text):
                     edits.append(edit)
                 continue
             overruled = not claimed.isdisjoint(edit.targets)
-            if (overruled and claimed.issuperset(edit.targets)) or not stands(edit, refs):
+            if (overruled and claimed.issuperset(edit.targets)) or not applies(edit, refs):
                 continue
             if edit.op in ("drop", "fold") and groups_of(transcript, edit) is None:
                 continue
@@ -124,7 +124,7 @@ def mixes_speakers(edit: Edit) -> bool:
     return edit.op == "drop" and "\n" in edit.text
 
 
-def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
+def applies(edit: Edit, refs: Mapping[str, Any]) -> bool:
     """Whether the witness, targets and needs of an edit are all in the transcript."""
     if edit.witness and edit.witness not in refs:
         return False

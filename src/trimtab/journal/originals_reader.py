@@ -111,7 +111,7 @@ class OriginalsReader:
         after = before.add([restore], {}).pinned(restore.targets)
         new = rows(before, after, int(self._now()))
         self._store.write(self._store.batch(conversation, new))
-        return f"{handle} is pinned: it stands whole again from the next request on"
+        return f"{handle} is pinned: it is whole again from the next request on"
 
     def pin_words(self, pin: str, conversation: str = "", *, pinned: bool = True) -> str:
         """Pin what ``text:…`` or ``file:…`` names (``transcript.protected``), or unpin it.

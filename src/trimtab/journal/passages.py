@@ -32,7 +32,7 @@ ALIKE = 0.75
 """Steps with this share of the best rank match alike: of these the newest comes first, because what
 it says replaces what older ones say."""
 LITERAL = 2.0
-"""Weight of a name of several words that stands as it is asked for, beside those of its words."""
+"""Weight of a name of several words that occurs as it is asked for; its words count once each."""
 MAX_TERMS = 60
 """Most terms of a query that are used, the rarest first."""
 COMMON_SHARE = 0.25
@@ -268,7 +268,7 @@ def numbered_lines(text: str, messages: bool | None = None) -> Iterator[Line]:
 
 
 def _parted(at: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What stands between the matches of a pattern; nothing after one that ends the text."""
+    """What is between the matches of a pattern; nothing after one that ends the text."""
     for mark in at.finditer(text, start, end):
         yield start, mark.start()
         start = mark.end()

@@ -142,7 +142,7 @@ class _Tree:
         on_path, place = set(path), {number: n for n, number in enumerate(path)}
         items: list[int] = []
         block: list[int] = []
-        """What stands between one answer and the next."""
+        """What is between one answer and the next."""
         pulled, joined = False, set[str]()
         for number in path:
             node = self.nodes[number]

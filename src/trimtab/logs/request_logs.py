@@ -131,7 +131,7 @@ def _logged(value: Any, id_: str) -> Recording | None:
 
 
 def _usage(answer: Any, model: Any, when: float | None) -> CallUsage | None:
-    """What an answer was billed, with its id: a line that stands in the log twice counts once.
+    """What an answer was billed, with its id: a line that is in the log twice counts once.
 
     With its time, as some servers count their ids from 1 at each start.
     """

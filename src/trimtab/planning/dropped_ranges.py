@@ -157,7 +157,7 @@ class IntervalSet:
         self._first[begin:end], self._last[begin:end] = [n for n, _ in rows], [n for _, n in rows]
 
 
-# --- what a run takes as it stands, and what the fold of one takes, in tokens ---
+# --- what a run takes unchanged, and what the fold of one takes, in tokens ---
 
 
 def run_tokens(

@@ -145,7 +145,7 @@ def _user_before(
 def between_systems(
     transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None
 ) -> bool:
-    """Whether system messages stand right before and right behind a run, in a format that allows no
+    """Whether system messages are right before and right behind a run, in a format that allows no
     two in a row: then a message of the model's and one of the user's have to stay between."""
     begin, end = _first_of(transcript, groups[0], dropped), groups[-1].last + 1
     if not follows_placed_system(transcript, begin) or leaves_words(transcript, begin, end):
@@ -154,7 +154,7 @@ def between_systems(
 
 
 def follows_placed_system(transcript: Transcript, number: int) -> bool:
-    """Whether a system message that has to precede the model stands right before a message."""
+    """Whether a system message that has to precede the model is right before a message."""
     placed = transcript.format.places_system and number > 0
     return placed and transcript.messages[number - 1].role == "system"
 

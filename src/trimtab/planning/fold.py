@@ -73,8 +73,8 @@ def fold(planner: Planner, goal: int) -> None:
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
-    stood = state.runs
-    if stood and room < FAIR_SHARE * size:
+    before_runs = state.runs
+    if before_runs and room < FAIR_SHARE * size:
         old = reopen(planner)
         fresh = [candidate_for(planner, run) for run in old.parted(foldable_runs(planner))]
         prose = _prose(planner, fresh, again=True)
@@ -93,7 +93,7 @@ def fold(planner: Planner, goal: int) -> None:
         _unfold_newest(planner, candidate, goal)
     for place, source in zip(prose, prose_lines, strict=True):
         _shorten(planner, place, source)
-    put_back_rest(planner, stood)
+    put_back_rest(planner, before_runs)
 
 
 def selector_of(
@@ -206,11 +206,11 @@ _TIERS = [ERROR, FAILURE, SUMMARY, BY_NAME]
 _WORTH = [WRONG, FAILED, OUTCOME, NAMED]
 
 
-def put_back_rest(planner: Planner, stood: Sequence[DroppedRange]) -> None:
+def put_back_rest(planner: Planner, before_runs: Sequence[DroppedRange]) -> None:
     """Restore notes of the journal whose groups are in no new run: they would apply again on the
     next turn."""
     dropped = planner.state.dropped
-    for run in stood:
+    for run in before_runs:
         if run.edit and not any(number in dropped for number in range(run.first, run.last + 1)):
             planner.state.put_back(run)
 

@@ -119,8 +119,8 @@ def candidate_for(planner: Planner, run: Run) -> Candidate:
     closing = closing_of(transcript, run, anchor is not None)
     beside = anchor is not None and rules.takes_words_beside_calls(transcript)
     speaks = closing is not None or beside
-    stands = anchor is not None or closing is not None or run.opening is not None
-    frame = state.folded(run, made).tokens if stands else FRAME_TOKENS
+    keeps_message = anchor is not None or closing is not None or run.opening is not None
+    frame = state.folded(run, made).tokens if keeps_message else FRAME_TOKENS
     droppable = all(group.has_calls for group in groups)
     return Candidate(run, made, anchor is not None, speaks, droppable, frame)
 

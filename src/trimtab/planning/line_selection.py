@@ -301,7 +301,7 @@ def _head_cost(source: CandidateLines) -> float:
 
 
 def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
-    """The lines that stand in several sources, in one of them as the agent's own."""
+    """The lines that are in several sources, in one of them as the agent's own."""
     own = (set(source.lines) for source in sources if source.kind in OWN)
     times = Tally(chain.from_iterable(own))
     again = {text for text, number in times.items() if number > 1}

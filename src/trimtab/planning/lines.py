@@ -1,7 +1,7 @@
 """Splits blocks into lines and finds the identifiers on each line and their weights.
 
 Lines are verbatim, except that colours and the line numbers of read tools are left out, and that
-the short members of a JSON object or list stand on one line.
+the short members of a JSON object or list are on one line.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Lines:
         return self.names[start : self.name_ends[number]]
 
     def grounded(self) -> set[str]:
-        """Every identifier that stands among words."""
+        """Every identifier that is among words."""
         among = compress(range(len(self)), self.has_words)
         return set(chain.from_iterable(map(self.names_on, among)))
 

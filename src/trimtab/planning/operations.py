@@ -11,7 +11,7 @@
 
 The note of a drop goes into the user's message before it, so that two of the user never meet; where
 there is none, it takes the place of the run.  A fold keeps one call of the run and its result,
-because what tools said may stand in a tool result only.
+because what tools said may be in a tool result only.
 
 All operations are in coordinates of the request before any edit, and ``paths`` applies them at
 once: no edit has to know what another one moved.
@@ -141,7 +141,7 @@ def _insert(transcript: Transcript, edit: Edit) -> Applied:
 def _drops(
     transcript: Transcript, tree: Any, edits: Sequence[Edit], texts: Mapping[str, str]
 ) -> list[Applied]:
-    """All dropped runs, oldest first, so that notes in one message stand in their order."""
+    """All dropped runs, oldest first, so that notes in one message are in their order."""
     runs = [(edit, groups_of(transcript, edit) or ()) for edit in edits]
     runs.sort(key=lambda run: run[1][0].first if run[1] else -1)
     dropped = dropped_groups(transcript, edits)
@@ -232,7 +232,7 @@ def _anchor_call(transcript: Transcript, tree: Any, anchor: Anchor, arguments: s
 def _answered(
     transcript: Transcript, tree: Any, anchor: Anchor, text: str, mark: Any, *, whole: bool
 ) -> tuple[Path, Any]:
-    """Where the anchor's result stands, and what it is now.  ``whole``: its message goes but for
+    """Where the anchor's result is, and what it is now.  ``whole``: its message goes but for
     it; else that holds words of the user, which stay."""
     format, where = transcript.format, (*transcript.base, anchor.message)
     path: Path = (*where, *anchor.result.path)

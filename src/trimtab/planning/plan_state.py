@@ -83,7 +83,7 @@ class PlanState(ShownBlocks):
         self._crossed = IntervalSet()
         """Messages folded away in runs that cross the user's words."""
 
-    # --- what stands now ---
+    # --- the state now ---
 
     def is_dropped(self, place: Place) -> bool:
         """Whether the block is in a dropped or folded run."""

@@ -85,7 +85,7 @@ class Planner:
         self._leave_out_pins()
         self.state.load(active)
         self.is_first = not active
-        """Whether no edits stand yet: as in a single fit, or in a session's first cut."""
+        """Whether there are no edits yet: as in a single fit, or in a session's first cut."""
         self.body_bytes = body_bytes
         self.goal: int | None = None
         """The size in tokens at which this cut stops; None without a cut or if only the limits

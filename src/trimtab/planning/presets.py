@@ -21,7 +21,7 @@ compaction at 160k .76 and .78 (``python bench/when_to_cut.py``)."""
 @dataclass(frozen=True, slots=True)
 class Preset:
     """``target``: share of the room that a cut goes down to.  ``folds``: whether old steps become
-    notes of their best lines; else each result is shrunk where it stands.  ``recent_results``,
+    notes of their best lines; else each result is shortened in its place.  ``recent_results``,
     ``recent_turns``: so many of the newest steps keep their results, and what the model said and
     called, as long as the window allows it.  ``history``: the most room that the history gets, in
     tokens; a cut begins as soon as it pays.  None: all the room there is, and a cut begins at the

@@ -41,7 +41,7 @@ def _remove_thoughts(planner: Planner, first: tuple[int, int]) -> None:
 
     In the latest model turn all reasoning is removed, as it must not be removed in part.
     """
-    why = "this model binds it to what stood before it, which an edit changed"
+    why = "this model binds it to what was before it, which an edit changed"
     thoughts = [
         Place(number, index, block)
         for number, message in enumerate(planner.transcript.messages)
@@ -82,7 +82,7 @@ def _positions(planner: Planner, repairs: Sequence[Repair]) -> list[tuple[int, i
 
 def _repaired(repair: Repair, base: Path) -> Iterator[tuple[int, int]]:
     """Where a repair changes the request: at its operations, or at its beginning where these are
-    not on messages.  What stands behind the message that broke the rule saw something else there
+    not on messages.  What is behind the message that broke the rule saw something else there
     than we do; the message itself did not."""
     depth = len(base)
     for op in repair.ops:

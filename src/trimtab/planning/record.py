@@ -241,7 +241,7 @@ class _FileState:
     changed_in: int = 0
 
     def is_stale(self, line: str) -> bool:
-        """Whether a line that stood in the file earlier is known to be no longer in it."""
+        """Whether a line that was in the file earlier is known to be no longer in it."""
         text = line.strip()
         if not text or text in self.present:
             return False

@@ -62,7 +62,7 @@ class ShownBlocks:
         self._more: dict[int, int] = {}
         """Of these, those already counted: group → its tokens now, minus its original ones."""
 
-    # --- what stands now ---
+    # --- the state now ---
 
     def cost(self, place: Place) -> int:
         """Tokens of a block as it is shown now (its label included)."""

@@ -50,7 +50,7 @@ def fold_user_turns(planner: Planner, first: int, anew: int) -> None:
     tokens.  The parts of earlier runs outside the new folds are folded again.  Nothing changes if
     the request would be larger."""
     state = planner.state
-    before, stood = state.tokens, state.runs
+    before, before_runs = state.tokens, state.runs
     for again, goal in ((False, first), (True, anew)):
         reopened = _reopen(planner, crossing=again)
         chosen = _oldest(planner, goal, whatever=again)
@@ -61,7 +61,7 @@ def fold_user_turns(planner: Planner, first: int, anew: int) -> None:
                 fold(planner, goal)
             put_back_rest(planner, reopened)  # where its turn was not folded after all
             if state.tokens > before:
-                _restore(planner, stood)
+                _restore(planner, before_runs)
             return
 
 
@@ -69,7 +69,7 @@ def fold_all_user_turns(planner: Planner, *, constraints: bool) -> None:
     """Fold every old turn into the least possible; ``constraints``: then put back what the user
     wrote there, newest first, as far as it fits.  Turns that would become larger are not folded."""
     state = planner.state
-    before, stood = state.tokens, state.runs
+    before, before_runs = state.tokens, state.runs
     reopened = _reopen(planner, crossing=True)
     folded = list[Run]()
     for stretch in stretches(planner, protected=True):
@@ -88,15 +88,15 @@ def fold_all_user_turns(planner: Planner, *, constraints: bool) -> None:
         for run in reversed(folded):
             _write_back(planner, run)
     if state.tokens > before:
-        _restore(planner, stood)
+        _restore(planner, before_runs)
 
 
 def _write_back(planner: Planner, run: Run) -> None:
     """Put what the user wrote in a folded run into its note: all of it, or the newest that fits."""
     state, bounds = planner.state, planner.bounds
     most = bounds.trigger if state.tokens <= bounds.trigger else bounds.capacity  # as in _limit
-    stood = next((one for one in state.runs if one.run == run), None)
-    if stood is None or stood.fold is None or planner.over():
+    before_runs = next((one for one in state.runs if one.run == run), None)
+    if before_runs is None or before_runs.fold is None or planner.over():
         return
     sources = list(_user_texts(planner, run))
     room = most - state.tokens
@@ -104,8 +104,8 @@ def _write_back(planner: Planner, run: Run) -> None:
         room = int(room)
         _keep_written(planner, sources, room)
         user_text = "\n".join(filter(None, map(_forced, sources)))
-        state.reopen(stood)
-        made = replace(stood.fold, user_text=user_text)
+        state.reopen(before_runs)
+        made = replace(before_runs.fold, user_text=user_text)
         if user_text and state.fold_saving(run, made) > 0:
             state.fold(run, made)
             if state.tokens <= most and not planner.over():
@@ -114,7 +114,7 @@ def _write_back(planner: Planner, run: Run) -> None:
             state.reopen(next(one for one in state.runs if one.run == run))
         else:
             over = MIN_TOKENS
-        state.put_back(stood)
+        state.put_back(before_runs)
         room -= max(over, MIN_TOKENS)
         if room <= 0:
             return
@@ -200,13 +200,13 @@ def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:
         planner.state.put_back(run)
 
 
-def _restore(planner: Planner, stood: Sequence[DroppedRange]) -> None:
+def _restore(planner: Planner, before_runs: Sequence[DroppedRange]) -> None:
     """Restore the state with exactly these runs."""
     state = planner.state
     for run in state.runs:
-        if not any(run is one for one in stood):
+        if not any(run is one for one in before_runs):
             state.reopen(run)
-    _put_back(planner, [run for run in stood if not any(run is one for one in state.runs)])
+    _put_back(planner, [run for run in before_runs if not any(run is one for one in state.runs)])
 
 
 def _overlaps(chosen: Sequence[Run | DroppedRange], run: DroppedRange) -> bool:

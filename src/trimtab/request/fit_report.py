@@ -124,7 +124,7 @@ def _reason(result: FitResult) -> str:
     if not result.new:
         return (
             f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
-            "the edits of earlier turns stand, nothing new"
+            "the edits of earlier turns apply, nothing is new"
         )
     if limits.cold and before <= measured.limits.bounds.capacity:
         idle = measured.idle_seconds or 0

@@ -27,7 +27,7 @@ from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import Transcript
 
 MOSTLY = 0.5
-"""The cache counts as lost if this share of the trigger stands behind a result that the client has
+"""The cache counts as lost if this share of the trigger is behind a result that the client has
 emptied."""
 
 

@@ -118,7 +118,7 @@ class TenantStore:
         return Original(conversation, text)
 
     def adopt(self, conversation: str) -> None:
-        """Copy what stands of a conversation under former names only: a conversation that goes on
+        """Copy what is kept of a conversation under former names only: a conversation that goes on
         is kept as a whole."""
         for one in self._former:
             rows = one._rows(conversation)

@@ -70,11 +70,13 @@ class Answers:
         texts = []
         if self.failed:
             failed = f"{self.failed} of {self.asked} summaries failed"
-            texts.append(f"{failed}, extracts stand instead: {self.why}")
+            texts.append(f"{failed}, extracts are shown instead: {self.why}")
         if self.left_out:
             texts.append(f"{self.left_out} summaries not asked for: max_asks allows {self.asked}")
         if self.unusable:
-            texts.append(f"{self.unusable} summaries could not be shown, extracts stand instead")
+            texts.append(
+                f"{self.unusable} summaries could not be shown, extracts are shown instead"
+            )
         return [f"summarizer {self.name}: {text}" for text in texts]
 
 

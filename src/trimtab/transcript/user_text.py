@@ -22,7 +22,7 @@ an agent has less of both."""
 MAX_TYPED = 12_000
 """Characters; nobody types more at one go, so the middle of a longer stretch was pasted."""
 TYPICAL, TYPICAL_SHARE = 3, 0.25
-"""A paragraph belongs to a document if so many stand at the same distance from a heading, in this
+"""A paragraph belongs to a document if so many are at the same distance from a heading, in this
 share of its sections."""
 MAX_ODD_SHARE, MAX_ODD = 0.25, 8
 """A document in which more of the paragraphs are not typical is irregular: all of them are its."""
@@ -204,7 +204,7 @@ def _spaceless_script(line: str) -> bool:
 
 
 def _mark_documents(blocks: list[_TextBlock]) -> None:
-    """Mark the headings of a long document, and the paragraphs that stand as its paragraphs do.
+    """Mark the headings of a long document, and the paragraphs that are where its paragraphs do.
 
     A paragraph that only one place has, such as one after the last list of a section, is the
     user's, unless the document has many such.

@@ -119,7 +119,7 @@ class RowWriter:
         back = table.to_pylist()[0]
         for key, value in row.items():
             if _without_nulls(back.get(key)) != _without_nulls(value):
-                return f"the type of the column {key} has no room for what stands in it now"
+                return f"the type of the column {key} has no room for what is in it now"
         return ""
 
     def add(self, row: Mapping[str, Any]) -> None:

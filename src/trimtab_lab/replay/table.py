@@ -55,7 +55,7 @@ LEGEND = (
         ("next", "identifiers that stood only in the results just received"),
         ("user", "sentences in which the user demands or forbids something"),
         ("handle", "of the identifiers that were lost, those the policy can give back when asked"),
-        ("find", "of what was lost, what stands in the first five hits of a search by plain words"),
+        ("find", "of what was lost, what is in the first five hits of a search by plain words"),
         ("of all", "the same search over all that came before, whole; words are the agent's next"),
         ("room", "where a batch cut, how much it used of what it was to cut down to"),
     )),

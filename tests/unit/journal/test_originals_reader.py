@@ -85,7 +85,7 @@ def test_one_block_is_pinned_once_and_a_fold_is_not_pinned_as_a_whole(
 ) -> None:
     ours = reader(tenant)
     assert "stands for 2 parts of old steps" in ours.pin("fold")
-    assert "stands whole again" in ours.pin("one")
+    assert "is whole again" in ours.pin("one")
     assert ours.pin("one") == "one is pinned already"
     journal = replayed(Journal(), tenant.read("first")[0])
     assert journal.pins == {"a.0"}

@@ -125,7 +125,7 @@ def test_a_summary_that_fails_or_is_longer_leaves_the_extract(name: str) -> None
     assert fitted.request == plain.request
     asked = fitted.report.asked
     assert asked["failed"] + asked["unusable"] == asked["asked"] > 0
-    assert any("extracts stand instead" in text for text in fitted.report.warnings)
+    assert any("extracts are shown instead" in text for text in fitted.report.warnings)
 
 
 @pytest.mark.row("C4")
@@ -436,7 +436,7 @@ def test_a_dead_summarizer_is_a_warning_that_names_it_and_is_logged_once(
     with caplog.at_level("WARNING", "trimtab"):
         fitted = session.fit(body)
         session.fit(body)
-    (warning,) = [w for w in fitted.report.warnings if "extracts stand instead" in w]
+    (warning,) = [w for w in fitted.report.warnings if "extracts are shown instead" in w]
     assert warning.startswith(f"summarizer {dead!r}: ")
     said = [r.getMessage() for r in caplog.records if "summarizer" in r.getMessage()]
     assert len(said) == 1

@@ -192,7 +192,7 @@ def test_an_answer_that_cannot_be_shown_leaves_the_lines_of_the_steps(name: str)
     body = session("openai-chat", steps=40, lines=20)
     plain, fitted = half(body), half(body, summarizer=BAD[name])
     assert fitted.request == plain.request
-    assert any("extracts stand instead" in text for text in fitted.report.warnings)
+    assert any("extracts are shown instead" in text for text in fitted.report.warnings)
 
 
 @pytest.mark.row("E4")

@@ -117,7 +117,7 @@ def scan_compactions(transcript: Transcript, open_tail: bool) -> Iterator[Findin
 def put_compaction_first(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
-    """What the newest compaction block replaced is taken out, so that it stands first."""
+    """What the newest compaction block replaced is taken out, so that it is first."""
     end, base = transcript.compaction, transcript.base
     if end is None:
         return

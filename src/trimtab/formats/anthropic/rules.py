@@ -228,7 +228,7 @@ TABLE = RuleTable(
         Rule(
             "compaction_behind",
             "The `compaction` block is not the first block of the conversation",
-            "platform.claude.com, build-with-claude/compaction: what stands before a block that "
+            "platform.claude.com, build-with-claude/compaction: what is before a block that "
             "the threshold made is ignored",
             put_compaction_first,
             sure="accepted",

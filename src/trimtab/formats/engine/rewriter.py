@@ -58,7 +58,7 @@ class AnswerRewriter:
         self._new_index: dict[int, int] = {}
         self._end: list[tuple[str, dict[str, Any]]] = []
         self._break: tuple[int, int | None, str] | None = None
-        """(part, content in it) of this round, and what stands before its text, for the client."""
+        """(part, content in it) of this round, and what is before its text, for the client."""
 
     def started_over(self) -> Self:
         """A rewriter that has shown nothing yet, and knows what the rounds before it cost."""

@@ -120,7 +120,7 @@ class GeminiWriter(NeutralWriter):
         return write_response(result, self.log)
 
     def result(self, result: ResultPart, id: str) -> list[Any]:
-        """Media are parts of a result, for older models they stand behind it."""
+        """Media are parts of a result, for older models they are behind it."""
         [out] = super().result(result, id)
         media = [item for item in result.items if isinstance(item, MediaPart)]
         if media and self._is_new:

@@ -172,7 +172,7 @@ def _stray_responses(transcript: Transcript) -> list[LocatedPart]:
 def _early(
     transcript: Transcript, stray_responses: Sequence[LocatedPart], call: LocatedPart
 ) -> LocatedPart | None:
-    """The newest response that stands before its call: by id, or by name if no such tool was called
+    """The newest response that is before its call: by id, or by name if no such tool was called
     before it."""
     for located in reversed(stray_responses):
         if located.message >= call.message:

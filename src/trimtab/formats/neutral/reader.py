@@ -163,7 +163,7 @@ class NeutralReader:
             elif parts and not isinstance(parts[-1], ReasoningPart):
                 parts[-1] = parts[-1]._replace(mark=self.mark(part.value))
             else:
-                why = "nothing that can carry it stands before it"
+                why = "nothing that can carry it is before it"
                 self.log.lose(part.path, "cache mark", why)
         return parts
 

@@ -36,7 +36,7 @@ class OpenAIChatRewriter(AnswerRewriter):
         super()._clear()
         self._message: dict[str, Any] = {"role": "assistant"}
         self._lead = ""
-        """What stands before the text of this round, for the client."""
+        """What is before the text of this round, for the client."""
 
     def is_ours(self, part: Any) -> bool:
         """Whether this is a call of one of our tools."""

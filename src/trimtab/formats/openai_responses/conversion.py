@@ -35,7 +35,7 @@ from trimtab.formats.openai_responses.item_rules import STRICT_ORDER
 from trimtab.formats.openai_responses.parts import PARTS
 
 _FUNCTIONS = ("function_call", "custom_tool_call")
-_HELD = dict.fromkeys(("item_reference", "compaction"), "it stands on the server")
+_HELD = dict.fromkeys(("item_reference", "compaction"), "it is on the server")
 
 
 class ResponsesReader(NeutralReader):

@@ -162,7 +162,7 @@ def remove_duplicate_item(
     """A repeated item is taken out; another item under the same id loses its id.
 
     Of two copies the one that stands with its other half stays: an item behind its reasoning,
-    reasoning before its item.  Reasoning is taken out, never changed, and what stands behind the
+    reasoning before its item.  Reasoning is taken out, never changed, and what is behind the
     copy alone loses the id that demands it.  Where copies stand behind different reasoning, it
     can't be known whose they are: the reasoning goes too.
     """

@@ -152,7 +152,7 @@ def may_be_taken(key: str, holder: dict[str, Any]) -> bool:
 
 
 def kind_of(holder: dict[str, Any], key: str | int = "") -> str:
-    """The type of an item or part, the role of a message, else the key that it stands under."""
+    """The type of an item or part, the role of a message, else the key that it is under."""
     kind = holder.get("type") or holder.get("role") or key
     return kind if isinstance(kind, str) else ""
 

@@ -129,7 +129,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                 lone.add(located.part.id)
                 yield Finding(
                     "orphan_result", path_of_part(transcript, located),
-                    f"no call {located.part.id or '(without id)'} stands right before this result",
+                    f"no call {located.part.id or '(without id)'} is right before this result",
                     located,
                 )  # fmt: skip
         if waiting and open_tail and turn.stop == len(transcript.messages):
@@ -267,7 +267,7 @@ def _insert_results(
         at = min(next(mixed, behind), behind)
         ops += [Insert((*base, at), message) for message in new]
     elif turn.results:
-        # Behind the results that stand there already; else in a message of their own, so that
+        # Behind the results that are there already; else in a message of their own, so that
         # what was sent for an interrupted tip stays as it is when the client goes on.
         number, last = turn.results[-1]
         at = int(last.path[-1]) + 1

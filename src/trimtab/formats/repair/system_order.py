@@ -38,7 +38,7 @@ def _speaks(message: Message) -> bool:
 def scan_placed(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings system_first, system_place, system_in_a_row and system_unsupported.
 
-    System messages in a row are one run; only what stands before and behind it counts.
+    System messages in a row are one run; only what is before and behind it counts.
     """
     messages, base = transcript.messages, transcript.base
     numbers = [number for number, message in enumerate(messages) if _speaks(message)]
@@ -201,7 +201,7 @@ PLACE_BY_GATEWAY = Rule(
 @reports("system_not_first")
 def scan_not_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings system_not_first: a system message behind the first message, or behind the prompt
-    that stands beside the messages."""
+    that is beside the messages."""
     facts = transcript.facts
     strict = _STRICT_TEMPLATES.search(str(facts.model or "").lower())
     if not ("system_not_first" in facts.refused or strict):

@@ -19,7 +19,7 @@ from trimtab.reducers.articles.article import Ranker
 QUERY = 0.5
 """A word of the tool call's query weighs half a word of the user's question."""
 NEXT, NEXT_BUT_ONE = 0.5, 0.25
-"""Shares of a piece's match that its neighbours get: the answer often stands next to it."""
+"""Shares of a piece's match that its neighbours get: the answer is often next to it."""
 SECTION, ARTICLE = 1.0, 0.5
 """Shares of the match of the heading above, and of the article's best piece, added to a piece."""
 FIRST, LEADING = 0.02, 0.01
