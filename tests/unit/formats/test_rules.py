@@ -268,7 +268,7 @@ def test_where_only_the_system_speaks_bedrock_is_given_a_message_of_the_user() -
 
 # --- B2: what each format calls a call and a result -----------------------------------------------
 
-GIANT = "".join(f"2024-05-01 worker {n} wrote shard {n * 7919}\n" for n in range(3_000))
+GIANT = "".join(f"2024-05-01 worker {n} wrote shard {n * 7919}\n" for n in range(1_000))
 CHUNK = {"stdout": GIANT, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
 
 
