@@ -6,35 +6,29 @@ python scripts/cli_page.py --check    # exit 1 where the page says otherwise
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/reference/cli.md"
 HEAD = """# Command line
 
-`trimtab COMMAND --help` prints the same. This page is written by `python scripts/cli_page.py`.
+`trimtab --help-all` and `trimtab COMMAND --help-all` print the same; `--help` prints what most
+people need.  This page is written by `python scripts/cli_page.py`.
 """
 
 
-def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Each command with its parser, in the order of the help."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
-
-
 def page() -> str:
-    """The page as the parsers have it now."""
+    """The page as the commands have it now."""
     os.environ.update(COLUMNS="92", NO_COLOR="1", PYTHON_COLORS="0")
-    from trimtab.cli.commands import parser
+    from trimtab.cli.command_table import COMMANDS
+    from trimtab.cli.commands import parser_of
+    from trimtab.cli.help_pages import overview
 
-    whole = parser()
-    parts = [HEAD, f"```text\n{whole.format_help().strip()}\n```\n"]
-    for name, command in commands(whole):
-        parts.append(f"## trimtab {name}\n\n```text\n{command.format_help().strip()}\n```\n")
+    parts = [HEAD, f"```text\n{overview(everything=True).strip()}\n```\n"]
+    for name in COMMANDS:
+        text = parser_of(name).format_all().strip()
+        parts.append(f"## trimtab {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 

@@ -35,6 +35,7 @@ LAZY |= {"anthropic", "google", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 LAZY |= {"jinja2", "markupsafe", "prometheus_client"}  # of pages and metrics
 LAZY |= {"langchain", "langchain_core"}  # a target of the conformance suite
+LAZY |= {"shtab"}  # the command line's
 """Third-party, and only within a function."""
 
 

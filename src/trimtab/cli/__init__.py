@@ -1,7 +1,4 @@
-"""The command line: ``trimtab fit``, ``check``, ``explain``, ``replay``, ``proxy`` and the others.
-
-``status`` is loaded alone: agents run it on each turn.  All others are in ``commands``.
-"""
+"""The command line.  ``status`` is loaded alone, because agents run it on each turn."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; never a traceback."""
+    """Run one command and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == ["status"]:
         from trimtab.cli import status

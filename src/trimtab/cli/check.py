@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from importlib import import_module
 from typing import Any
 
 import trimtab
 from trimtab import formats
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
-from trimtab.cli.laboratory import command
 from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
 from trimtab.cli.terminal import clean
@@ -37,7 +37,8 @@ def add(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
     if args.session:
-        return int(command("check_session").run(args))
+        # Nothing of the library imports the laboratory by name.
+        return int(import_module("trimtab_lab.commands.check_session").run(args))
     asked_for = request_of(args)
     tree = parse_bytes(asked_for.data)
     asked: dict[str, Any] = {

@@ -1,6 +1,7 @@
-"""Every command with its parser, and how one is run.
+"""Finds the command, reads its arguments and runs it.
 
-Every error becomes one line on standard error and an exit code.
+Only the command that runs is loaded.  Every error becomes one line on standard error and an exit
+code.
 """
 
 from __future__ import annotations
@@ -9,107 +10,54 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
-from typing import NoReturn, TextIO
+from importlib import import_module, metadata
+from typing import TextIO
 
-from trimtab.cli import (
-    check,
-    convert,
-    explain,
-    files,
-    fit,
-    mcp,
-    pin,
-    proxy,
-    recall,
-    status,
-    store,
-    sweep,
-)
-from trimtab.cli.examples import epilog
-from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
-from trimtab.cli.laboratory import options
+from trimtab.cli import help_pages
+from trimtab.cli.command_table import COMMANDS, RENAMED, Command
+from trimtab.cli.exit_codes import DONE, INTERNAL, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest, TrimtabError
 from trimtab.setting_kinds import nearest
 
-_COMMANDS = {
-    "fit": (fit.add_fit, "make a request fit, write it and say what was done"),
-    "check": (check.add, "say which rules of the provider a request breaks"),
-    "explain": (explain.add, "show what fills the window"),
-    "convert": (convert.add, "write a request in another provider's format"),
-    "recall": (recall.add, "print the original that an edit replaced, or a part of it"),
-    "pin": (pin.add, "keep a sentence or a file of a conversation whole in every cut"),
-    "sweep": (sweep.add, "take the newest tool results out of a conversation"),
-    "mcp": (mcp.add, "serve the originals of a store to an MCP client"),
-    "doctor": (store.add_doctor, "read everything that a store keeps and say what is wrong"),
-    "purge": (store.add_purge, "delete old conversations from a store"),
-    "stats": (store.add_stats, "print what all sessions of a store came to"),
-    "batch": (options("batch"), "make whole corpora of requests fit, for training and evaluation"),
-    "replay": (options("replay"), "play recorded transcripts through policies and measure them"),
-    "conform": (
-        options("conform"),
-        "test whatever makes conversations fit: what it keeps, what it breaks",
-    ),
-    "bill": (
-        options("bill"),
-        "say what conversations cost, and what they would have cost otherwise",
-    ),
-    "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
-    "proxy": (proxy.add_proxy, "sit between agents and providers"),
-    "status": (status.add, status.ABOUT),
-}
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports errors in one line, like all commands."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"trimtab: {message}; see {self.prog} --help\n")
-
 
 def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
-    codes = "\n".join(f"  {code:>2}  {meaning}" for code, meaning in MEANINGS.items())
-    top = _Parser(
-        prog="trimtab",
-        description="Makes an agent's conversation fit a model's limits, so that it is accepted.\n"
-        "FILE is the body of a request (or a bare list of messages) as JSON; - is "
-        "standard input.",
-        epilog=f"exit codes:\n{codes}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"trimtab {_version()}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, (add, about) in _COMMANDS.items():
-        command = commands.add_parser(
-            name, help=about, description=f"{about.capitalize()}.", epilog=epilog(name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        command.set_defaults(parser=command)
-        add(command)
+    """A parser with every command and its options."""
+    top = argparse.ArgumentParser(prog="trimtab")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=help_pages.Parser)
+    for name, command in COMMANDS.items():
+        _load(commands.add_parser(name, help=command.about, command=command), command)
     return top
 
 
-def _version() -> str:
-    try:
-        return metadata.version("trimtab")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "(not installed)"
+def parser_of(name: str) -> help_pages.Parser:
+    """The parser of one command; no other is loaded."""
+    return _load(help_pages.Parser(f"trimtab {name}", COMMANDS[name]), COMMANDS[name])
+
+
+def _load(parser: help_pages.Parser, command: Command) -> help_pages.Parser:
+    getattr(import_module(command.module), command.add)(parser)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         _never_raise_on_odd_characters(stream)
-    args = _read(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    args = argparse.Namespace()
     try:
+        if not words or words[0] not in COMMANDS:
+            return _without_a_command(words)
+        args = _read(words)
         code: int = args.run(args)
         sys.stdout.flush()
         return code
     except ExitWith as stop:
         return _complain(stop.code, str(stop))
     except InvalidRequest as error:
+        from trimtab.cli import files
+
         return _complain(code_of(error, getattr(args, "data", None)), files.about(args, error))
     except TrimtabError as error:
         return _complain(code_of(error, getattr(args, "data", None)), str(error))
@@ -126,20 +74,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(INTERNAL, f"a fault of trimtab, please report it: {about}")
 
 
-def _read(argv: Sequence[str] | None) -> argparse.Namespace:
+def _without_a_command(words: Sequence[str]) -> int:
+    """Help, the version, or an error that names the command that was meant."""
+    first = words[0] if words else "--help"
+    if first in ("-h", "--help", "help") or first == "--help-all":
+        print(help_pages.overview(everything=first == "--help-all"), end="")
+    elif first in ("-V", "--version"):
+        print(f"trimtab {_version()}")
+    elif first in RENAMED:
+        raise ExitWith(USAGE, f"{first} is called {RENAMED[first]} now")
+    else:
+        kind = "option" if first.startswith("-") else "command"
+        names = ["--help", "--help-all", "--version"] if kind == "option" else [*COMMANDS]
+        hint = nearest(first, names) or "; trimtab --help lists them"
+        raise ExitWith(USAGE, f"trimtab has no {kind} {first}{hint}")
+    return DONE
+
+
+def _version() -> str:
+    try:
+        return metadata.version("trimtab")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "(not installed)"
+
+
+def _read(words: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; the error for an unknown option suggests the most similar one."""
-    top = parser()
-    args, unknown = top.parse_known_args(argv)
+    command = parser_of(words[0])
+    args, unknown = command.parse_known_args(words[1:])
     if unknown:
-        command: argparse.ArgumentParser = args.parser
-        hint = nearest(unknown[0].partition("=")[0], _options(command))
-        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        first = unknown[0].partition("=")[0]
+        if first.startswith("-"):
+            command.error(f"no option {first}{nearest(first, command.option_names())}")
+        command.error(f"{first!r} is one argument too many")
     return args
-
-
-def _options(command: argparse.ArgumentParser) -> set[str]:
-    words = command.format_help().replace(",", " ").replace("[", " ").split()
-    return {word for word in words if word.startswith("--")}
 
 
 def _complain(code: int, message: str) -> int:

@@ -14,13 +14,14 @@ import trimtab
 from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
+from trimtab.cli.options import add_file
 from trimtab.cli.terminal import clean
 from trimtab.jsontext import paths
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab convert``."""
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE")
+    add_file(parser)
     add_turn(parser)
     parser.add_argument(
         "--to", required=True, metavar="NAME",

@@ -54,7 +54,7 @@ def about(args: Namespace, error: InvalidRequest) -> str:
         return str(error)
     if args.file == "-":
         return f"standard input: {error}"
-    logs = "; a session log is read by `trimtab fit`, `check`, `explain`, `convert` and `bill`"
+    logs = "; a session log is read by `trimtab fit`, `check`, `inspect`, `convert` and `bill`"
     return f"{args.file}: {error}{logs if args.file.endswith('.jsonl') else ''}"
 
 

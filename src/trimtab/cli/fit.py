@@ -47,7 +47,6 @@ def add_fit(parser: ArgumentParser) -> None:
     )  # fmt: skip
     out.add_argument("--json", action="store_true", help="report as JSON")
     add_settings(parser, SETTINGS)
-    parser.usage = "trimtab fit [OPTIONS] [FILE]"
     parser.set_defaults(run=run_fit)
 
 

@@ -14,8 +14,16 @@ from trimtab.setting_kinds import Declared
 
 def add_request(parser: ArgumentParser, *settings: str) -> None:
     """FILE, and the options of some settings."""
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE")
+    add_file(parser)
     add_settings(parser, {name: SETTINGS[name] for name in settings})
+
+
+def add_file(parser: ArgumentParser) -> None:
+    """FILE."""
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE",
+        help="a request as JSON or a session log; standard input if none is named",
+    )  # fmt: skip
 
 
 def add_settings(parser: ArgumentParser, settings: Mapping[str, Declared]) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 import trimtab
+from trimtab import stores
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
-from trimtab.cli.store_options import (
-    STORES,
-    add_tenant,
-    existing_store,
-    newest_tenants,
-    originals_of,
-    proxy_store,
-)
+from trimtab.cli.originals import OfStore, add_source, conversation_of, handle_of
+from trimtab.cli.store_options import store_of
 from trimtab.cli.terminal import clean
 from trimtab.journal import file_format
 from trimtab.journal.originals_reader import OriginalsReader
@@ -34,16 +30,11 @@ def add(parser: ArgumentParser) -> None:
     )
     what.add_argument("--list", action="store_true", help="what is pinned")
     parser.add_argument("--remove", action="store_true", help="pin it no longer")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
-    where.add_argument(
-        "--store", metavar="URL", help=f"{STORES} (default: the proxy's own, of all its tenants)"
-    )
+    add_source(parser)
     parser.add_argument(
         "--conversation", metavar="ID", default="", help="default: the one written last"
     )
-    add_tenant(parser)
-    parser.set_defaults(run=run, tenant=None)
+    parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
@@ -91,18 +82,14 @@ def _in_store(args: Namespace) -> list[str]:
 
 
 def _reader(args: Namespace) -> OriginalsReader:
-    """Of the store that is named, else of the proxy's: there of ``--tenant``, or of the tenant that
-    has the conversation or the handle, or was written last."""
-    named = args.store is not None
-    store = existing_store(args.store) if named else proxy_store(args)
-    tenants = newest_tenants(store)
-    if named or args.tenant or not tenants:
-        args.tenant = args.tenant or "default"
-        return originals_of(args, store)
-    wanted = {row.tenant for row in store.conversations() if row.conversation == args.conversation}
-    tenants = [tenant for tenant in tenants if tenant in wanted] or tenants
-    for args.tenant in reversed(tenants):
-        reader = originals_of(args, store)
-        if args.handle and any(one.handle == args.handle for one in reader.archive):
-            break
-    return reader
+    """Of ``--tenant``, else of the tenant that has the handle or the conversation, else of the one
+    that was written last."""
+    store = store_of(args)
+    originals = OfStore(args, store)
+    if args.handle:
+        args.handle = handle_of(originals, args.handle)
+        return originals.reader_of(args.handle)
+    tenant = originals.tenants[0]
+    if args.conversation:
+        tenant, args.conversation = conversation_of(store, originals.tenants, args.conversation)
+    return OriginalsReader(stores.open(store, tenant), time.time)

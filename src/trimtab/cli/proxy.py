@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from trimtab import config
-from trimtab.cli import tokens
+from trimtab.cli import state_files
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
 from trimtab.cli.options import add_settings, given_settings
 from trimtab.cli.store_options import own_store
@@ -34,7 +34,9 @@ tool."""
 
 def _shared(parser: ArgumentParser, options: Mapping[str, Declared]) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
-    parser.add_argument("--log-format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="of the log; default: text"
+    )
     add_settings(parser, options)
     add_settings(parser, FIT)
 
@@ -80,7 +82,9 @@ def _settings(args: Namespace) -> ProxySettings:
     if not settings.store:
         settings = replace(settings, store=own_store())
         if settings.store == "memory:":
-            warning = f"{tokens.folder()} cannot be written: what is cut is kept in memory alone"
+            warning = (
+                f"{state_files.folder()} cannot be written: what is cut is kept in memory alone"
+            )
             settings = replace(settings, warnings=(*settings.warnings, warning))
     return settings.checked()
 
@@ -98,7 +102,8 @@ def run_proxy(args: Namespace) -> int:
         return _run_workers(args, settings)
     server = Server(Proxy(settings), reread=lambda: _settings(args))
     print(f"trimtab: listening on {server.url}, dashboard {server.dashboard}", file=sys.stderr)
-    file = tokens.keep("proxy", server.proxy.access.token)
+    state_files.keep_dashboard(server.dashboard)
+    file = state_files.keep_token("proxy", server.proxy.access.token)
     if file and not settings.token:
         print(f"trimtab: its token is in {file}", file=sys.stderr)
     server.run()
@@ -118,7 +123,8 @@ def _run_workers(args: Namespace, settings: ProxySettings) -> int:
     page = dashboard_of(url, settings, access)
     print(f"trimtab: listening on {url}, {settings.workers} workers, dashboard {page}",
           file=sys.stderr)  # fmt: skip
-    file = tokens.keep("proxy", access.token)
+    state_files.keep_dashboard(page)
+    file = state_files.keep_token("proxy", access.token)
     if file and not settings.token:
         print(f"trimtab: its token is in {file}", file=sys.stderr)
 
@@ -157,7 +163,7 @@ def run_agent(args: Namespace) -> int:
         print(clean(f"trimtab: {warning}"), file=sys.stderr)
     start = partial(
         launch.run, command, settings, show_status=args.status, upstream=args.upstream or "",
-        proxy=args.proxy or "",
+        proxy=args.proxy or "", keep_dashboard=state_files.keep_dashboard,
     )  # fmt: skip
     if not args.log:
         return start()

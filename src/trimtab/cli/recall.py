@@ -1,43 +1,26 @@
 """``trimtab recall``: what the recall tool answers a model, on the command line.
 
-Without a handle a list of what was taken out, lines of all of it, or a file's last reading; with
-one exactly the original, or a part; why it was taken out; or every original into files.
-
-Originals come from the file of ``fit --journal`` or from a store.
+Without a handle a list of what was taken out, or a file's last reading; with one exactly the
+original, or a part; why it was taken out; or every original into files.
 """
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, UNREADABLE, USAGE, ExitWith
-from trimtab.cli.store_options import (
-    STORES,
-    add_tenant,
-    existing_store,
-    newest_tenants,
-    originals_of,
-    other_tenants,
-    own_store,
-    proxy_store,
-)
+from trimtab.cli.originals import OfStore, add_source, handle_of, originals_of
+from trimtab.cli.store_options import store_of
 from trimtab.cli.terminal import clean
-from trimtab.errors import UnknownHandle
 from trimtab.journal import excerpts
-from trimtab.journal.archive import Archived, Originals, of_edits
+from trimtab.journal.archive import Originals
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
-from trimtab.journal.originals_reader import OriginalsReader
-from trimtab.journal.passages import hits
-from trimtab.request.fitted import recall
-from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 from trimtab.transcript.model import Edit
 
@@ -45,15 +28,9 @@ from trimtab.transcript.model import Edit
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab recall``."""
     parser.add_argument(
-        "handle", metavar="HANDLE", nargs="?", help="as the report prints it; without: a list"
+        "handle", metavar="HANDLE", nargs="?", help="of a cut, or how it begins; without: a list"
     )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
-    where.add_argument(
-        "--store", metavar="URL", help=f"{STORES} (default: the proxy's own, of all its tenants)"
-    )
-    add_tenant(parser)
-    parser.set_defaults(tenant=None)
+    add_source(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--range", type=_range, metavar="A:B", help="characters A up to B; either may be left out"
@@ -63,11 +40,6 @@ def add(parser: ArgumentParser) -> None:
     )
     what.add_argument("--lines", metavar="N[-M]", help="lines N to M, from 1")
     what.add_argument("--whole", action="store_true", help="all of many folded steps, as JSON")
-    what.add_argument(
-        "--search",
-        metavar="TEXT",
-        help="only the lines that hold these words; of all originals without a HANDLE",
-    )
     what.add_argument("--file", metavar="PATH", help="the last reading of a file, and edits since")
     what.add_argument(
         "--why", action="store_true", help="not the original: when and why it was taken out"
@@ -85,18 +57,14 @@ def run(args: Namespace) -> int:
     contents, unless the whole is asked for."""
     if args.all is not None:
         return _all(args)
-    originals = _originals(args)
+    originals = originals_of(args)
+    if args.handle is not None:
+        args.handle = handle_of(originals, args.handle)
     if args.handle is None or args.file is not None or args.lines is not None:
         return _looked_up(args, originals)
     text = originals.recall(args.handle)
     if args.why:
-        text = _reasons(args)
-    elif args.search is not None:
-        rows = hits(text, args.search, most=len(text) + 1)
-        if not rows:
-            print("trimtab: no line of the original holds that", file=sys.stderr)
-            return NO_ORIGINAL
-        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in rows)
+        text = _reasons(args, originals)
     elif args.range is not None:
         text = excerpts.part(text, *args.range)
     elif args.steps is not None:
@@ -139,7 +107,7 @@ def _kept(args: Namespace) -> Iterator[tuple[tuple[str, ...], str]]:
         made = journal_file.load(args.journal, must_exist=True).originals
         yield from (((handle,), text) for handle, text in made.items())
         return
-    store = existing_store(args.store or own_store())
+    store = store_of(args)
     for row in store.conversations():
         if row.tenant.startswith(OURS) or args.tenant not in (None, row.tenant):
             continue
@@ -149,14 +117,14 @@ def _kept(args: Namespace) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield (row.tenant, row.conversation, handle), original.text
 
 
-def _reasons(args: Namespace) -> str:
+def _reasons(args: Namespace, originals: Originals) -> str:
     """A line for each entry of the journal under the handle, oldest first."""
     dated: list[tuple[int | None, Edit]]
-    if args.journal is not None:
+    if isinstance(originals, OfStore):
+        dated = [*originals.reader_of(args.handle).edits(args.handle)]
+    else:
         made = journal_file.load(args.journal, must_exist=True).entries
         dated = [(None, edit) for edit in made if edit.handle == args.handle]
-    else:
-        dated = [*originals_of(args).edits(args.handle)]
     lines = [
         f"{'' if at is None else datetime.fromtimestamp(at, UTC).isoformat() + '  '}{edit.op}, "
         f"{edit.kind}, {len(edit.targets)} block(s), loss {edit.loss:.2f}: {clean(edit.why)}\n"
@@ -170,83 +138,14 @@ def _looked_up(args: Namespace, originals: Originals) -> int:
     if args.handle is not None and args.file is not None:
         raise ExitWith(USAGE, "HANDLE or --file PATH, not both")
     if args.handle is None and (args.why or args.whole or args.steps or args.range):
-        raise ExitWith(USAGE, "name a HANDLE: without one there are a list, --search and --file")
-    names = ("handle", "search", "file", "lines")
+        raise ExitWith(USAGE, "name a HANDLE: without one there are a list and --file PATH")
+    names = ("handle", "file", "lines")
     said = excerpts.answer(originals, {name: getattr(args, name) for name in names})
     if said.failed:
         print(f"trimtab: {said.text}", file=sys.stderr)
         return NO_ORIGINAL
     files.write(args.output, f"{said.text}\n".encode("utf-8", "surrogatepass"))
     return DONE
-
-
-def _originals(args: Namespace) -> Originals:
-    """What is kept in the journal's file, for the tenant of a store, or, where neither is named,
-    for all tenants of the user's own proxy."""
-    if args.journal is not None:
-        made = journal_file.load(args.journal, must_exist=True)
-        return _Kept(made.originals, of_edits(made.entries))
-    if args.store is None:
-        return _OfTheProxy(args)
-    args.tenant = args.tenant or "default"
-    return _OfTenant(args, existing_store(args.store))
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """Originals of a journal's file."""
-
-    originals: Mapping[str, str]
-    archive: Sequence[Archived]
-
-    def recall(self, handle: str) -> str:
-        return recall(self.originals, handle)
-
-
-class _OfTenant:
-    """Originals of one tenant; an unknown handle's error names other tenants."""
-
-    def __init__(self, args: Namespace, store: Store) -> None:
-        self._args, self._reader = args, originals_of(args, store)
-
-    @property
-    def archive(self) -> Iterator[Archived]:
-        return self._reader.archive
-
-    def recall(self, handle: str) -> str:
-        try:
-            return self._reader.recall(handle)
-        except UnknownHandle as error:
-            more = other_tenants(self._args)
-            raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
-
-
-class _OfTheProxy:
-    """Originals in the user's own proxy store, of any tenant; ``args.tenant`` becomes the one that
-    had the last handle."""
-
-    def __init__(self, args: Namespace) -> None:
-        self._args, self._store = args, proxy_store(args)
-
-    def _readers(self) -> Iterator[OriginalsReader]:
-        for tenant in newest_tenants(self._store):
-            self._args.tenant = tenant
-            yield originals_of(self._args, self._store)
-
-    @property
-    def archive(self) -> Iterator[Archived]:
-        return chain.from_iterable(reader.archive for reader in self._readers())
-
-    def recall(self, handle: str) -> str:
-        for reader in self._readers():
-            try:
-                return reader.recall(handle)
-            except UnknownHandle:
-                continue
-        raise UnknownHandle(
-            f"nothing is kept under {handle} in the proxy's store ({self._args.store}); name "
-            "another with --store or --journal"
-        )
 
 
 def _steps(text: str) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""``trimtab status``: one line about a session behind the proxy, for the hooks of coding agents.
+"""``trimtab status``: one line about a session behind the proxy, for people and agents' hooks.
 
 Reads the JSON that an agent gives its hooks, on standard input or as the last argument.  Asks the
 proxy, and prints how full the window is, what was cut, and how to recall it.  It starts fast, since
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-ABOUT = "one line about a session of the proxy, for the hooks of agents"
 PROXY = "TRIMTAB_PROXY"
 """The variable with the proxy's address and token, as ``trimtab run`` sets it for its agent."""
 _ADDRESS = "http://127.0.0.1:4141"
@@ -39,19 +38,43 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--proxy", metavar="URL",
         help=f"default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="all that the proxy says")
+    parser.add_argument(
+        "--total", action="store_true",
+        help="what all sessions came to instead; default: of the proxy's own store",
+    )  # fmt: skip
+    parser.add_argument(
+        "--store", metavar="URL",
+        help="what all sessions of this store came to: sqlite:///file.db, redis://…, postgresql://…",
+    )  # fmt: skip
+    parser.add_argument("--tenant", metavar="NAME", help="of these only those of one tenant")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.set_defaults(run=run)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Without the other commands, which take longer to load than an agent should wait."""
-    parser = argparse.ArgumentParser(prog="trimtab status", description=ABOUT)
+    """Without what the other commands share, which takes longer to load than an agent should wait.
+
+    Help and errors are the same as theirs.
+    """
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     add(parser)
-    return run(parser.parse_args(argv))
+    try:
+        args, unknown = parser.parse_known_args(argv)
+    except argparse.ArgumentError:
+        unknown = [*argv]
+    if unknown or args.total or args.store or args.tenant:
+        from trimtab.cli import commands
+
+        return commands.main(["status", *argv])
+    return run(args)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the line in the form that the hook expects; always return 0."""
+    """Print the line in the form that the hook expects and return 0; or print the totals."""
+    if args.total or args.store or args.tenant:
+        from trimtab.cli import totals
+
+        return totals.run(args)
     with suppress(Exception):
         given = _given(args)
         session = args.session or _first(given, _SESSION_KEYS)

@@ -1,29 +1,24 @@
-"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: maintain a store."""
+"""``trimtab doctor`` and ``trimtab purge``: maintain a store."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
 
+from trimtab.amounts import many
 from trimtab.cli.exit_codes import DONE, MISSING, USAGE, VIOLATIONS, ExitWith
 from trimtab.cli.options import amount
 from trimtab.cli.store_options import (
     STORES,
-    add_tenant,
     existing_store,
-    other_tenants,
     own_store,
 )
 from trimtab.cli.terminal import clean
 from trimtab.retry.learned_limits import LearnedLimits, destination_in
 from trimtab.session import Session
-from trimtab.sessions.stats import PREFIX, ConversationStats
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS, TenantStore
 
@@ -71,12 +66,12 @@ def run_doctor(args: Namespace) -> int:
     if len(faults) > _MAX_SHOWN:
         print(f"and {len(faults) - _MAX_SHOWN:,} more")
     tenants = len({row.tenant for row in conversations})
-    print(
-        clean(f"{store.url}: {tenants:,} tenant(s), {len(conversations):,} conversation(s), ")
-        + f"{sum(row.originals for row in conversations):,} original(s), "
-        f"{sum(row.stored_bytes for row in conversations):,} bytes: "
-        + (f"{len(faults):,} fault(s)" if faults else "all can be read")
-    )
+    parts = [many(tenants, "tenant")] if tenants > 1 else []
+    parts += [many(len(conversations), "conversation")]
+    parts += [many(sum(row.originals for row in conversations), "original")]
+    parts += [many(sum(row.stored_bytes for row in conversations), "byte")]
+    verdict = many(len(faults), "fault") if faults else "all can be read"
+    print(clean(f"{store.url}: {', '.join(parts)}: {verdict}"))
     for tenant, key, _, text in _learned(store):
         print(clean(f"learned from refusals, tenant {tenant}: {destination_in(key)}: {text}"))
     return VIOLATIONS if faults else DONE
@@ -136,66 +131,9 @@ def run_purge(args: Namespace) -> int:
         store, tenant_store, now=time.time(), older_than=args.older_than,
         keep_bytes=args.keep_bytes, tenant=args.tenant,
     )  # fmt: skip
-    print(
-        f"{purged.conversations:,} conversation(s) with {purged.originals:,} original(s) and "
-        f"{purged.stored_bytes:,} bytes are gone; a recall of one of them says so"
-    )
+    what = f"{many(purged.originals, 'original')} and {many(purged.stored_bytes, 'byte')}"
+    print(f"{many(purged.conversations, 'conversation')} with {what} deleted")
     return DONE
-
-
-def add_stats(parser: ArgumentParser) -> None:
-    """The options of ``trimtab stats``."""
-    parser.add_argument("--store", metavar="URL", help=f"default: all of the proxy's own; {STORES}")
-    add_tenant(parser)
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
-    parser.set_defaults(run=run_stats)
-
-
-def run_stats(args: Namespace) -> int:
-    """Print statistics over all sessions of a tenant; for the proxy's own store, of all tenants."""
-    if args.store is None:
-        facts = _facts_of_all()
-    else:
-        _, tenant_store = _opened(args.store)
-        facts = dict(tenant_store(args.tenant).facts(PREFIX))
-    if not facts and args.store is not None and (hint := other_tenants(args)):
-        print(hint, file=sys.stderr)
-    total, conversations = ConversationStats(), {name.split("/")[1] for name in facts}
-    for row in facts.values():
-        total.join(ConversationStats.from_dict(row))
-    tree = {"conversations": len(conversations), **total.as_dict()}
-    if args.json:
-        print(json.dumps(tree, indent=2))
-        return DONE
-    print(
-        f"{len(conversations):,} conversation(s), {total.turns:,} request(s): "
-        f"{total.tokens_arrived:,} tokens arrived, {total.tokens_sent:,} were sent, "
-        f"{total.kept_out:,} kept out"
-    )
-    print(
-        f"{total.batches:,} batch(es) of edits, {total.edits:,} edit(s), each counted once; "
-        f"{total.repairs:,} repair(s)"
-    )
-    for cause, tokens in total.saved.most_common():
-        print(clean(f"  {cause:16} {tokens:>12,} tokens"))
-    if total.failed:
-        kinds = ", ".join(f"{kind} ×{n:,}" for kind, n in total.failed.most_common())
-        print(f"failed calls whose inputs were taken out: {clean(kinds)}")
-    return DONE
-
-
-def _facts_of_all() -> dict[str, Any]:
-    """Statistics of the sessions of every tenant in the proxy's own store."""
-    url = own_store()
-    if url == "memory:":
-        raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
-    store, tenant_store = _opened(url)
-    tenants = {row.tenant for row in store.conversations() if not row.tenant.startswith(OURS)}
-    return {
-        f"{PREFIX}{tenant} {name.removeprefix(PREFIX)}": row
-        for tenant in sorted(tenants)
-        for name, row in tenant_store(tenant).facts(PREFIX).items()
-    }
 
 
 def _opened(url: str) -> tuple[Store, Callable[[str], TenantStore]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, Namespace
 
-from trimtab.cli import tokens
+from trimtab.cli import state_files
 from trimtab.cli.exit_codes import MISSING, USAGE, ExitWith
 from trimtab.cli.terminal import clean
-from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 
@@ -32,14 +30,19 @@ def existing_store(url: str) -> Store:
     return store
 
 
-def proxy_store(args: Namespace) -> Store:
-    """The user's own proxy store, which ``args.store`` then names, for commands that only read."""
+def store_of(args: Namespace) -> Store:
+    """The store that is named, else the user's own proxy store, which ``args.store`` then names;
+    for commands that only read."""
+    if args.store is not None:
+        return existing_store(args.store)
     args.store = own_store()
     try:
         return existing_store(args.store)
     except ExitWith:
         raise ExitWith(
-            USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
+            USAGE,
+            "no proxy of yours has kept anything: name --journal FILE or --store URL, or start "
+            "one with trimtab run or trimtab proxy",
         ) from None
 
 
@@ -49,20 +52,13 @@ def newest_tenants(store: Store) -> list[str]:
     return list(dict.fromkeys(row.tenant for row in rows if not row.tenant.startswith(OURS)))
 
 
-def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader:
-    """The originals of ``--tenant`` in ``--store``."""
-    from trimtab import stores
-
-    return OriginalsReader(stores.open(store or args.store, args.tenant), time.time)
-
-
 def own_store() -> str:
     """The URL of the user's own store file, so that edits and originals survive a restart;
     ``memory:`` if the file can't be written."""
     import os
     from urllib.parse import quote
 
-    folder = tokens.folder()
+    folder = state_files.folder()
     file = folder / "proxy.db"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

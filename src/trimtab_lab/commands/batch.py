@@ -47,7 +47,6 @@ def add(parser: ArgumentParser) -> None:
         "--originals", action="store_true", help="also write what was cut, by handle, in originals/"
     )
     add_settings(parser, SETTINGS)
-    parser.usage = "trimtab batch [OPTIONS] SRC DST"
     parser.set_defaults(run=run)
 
 

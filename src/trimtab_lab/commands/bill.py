@@ -30,7 +30,9 @@ def add(parser: ArgumentParser) -> None:
         help="session logs of coding agents, or folders of them; or the store of a proxy: "
         "sqlite:///file.db, redis://…, postgresql://…",
     )  # fmt: skip
-    parser.add_argument("--by", choices=GROUPS, default="session", help="default session")
+    parser.add_argument(
+        "--by", choices=GROUPS, default="session", help="whose rows are printed; default: session"
+    )
     parser.add_argument(
         "--window", type=amount, metavar="TOKENS",
         help="compare policies at this window (default: the one that each conversation had)",
@@ -40,7 +42,7 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="all figures; - is standard output")
     parser.add_argument("--csv", metavar="FILE", help="a line for each session, day and model")
-    parser.add_argument("--html", metavar="FILE")
+    parser.add_argument("--html", metavar="FILE", help="the same as a page")
     parser.set_defaults(run=run)
 
 

@@ -20,9 +20,10 @@ def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab conform``."""
     parser.add_argument(
         "target", metavar="TARGET",
-        help="module:function (takes a request, and the window if it likes; returns a request or "
-        "messages), messages:module:function (takes a list of messages), "
-        "langchain:module:factory (returns a middleware), or the URL of a gateway",
+        help="module:function, messages:module:function, langchain:module:factory or the URL of "
+        "a gateway; a function takes a request, and the window if it likes, and returns a request "
+        "or messages; one behind messages: takes a list of messages; a factory returns a "
+        "middleware",
     )  # fmt: skip
     parser.add_argument(
         "--format", action="append", choices=FORMATS, dest="formats",
@@ -30,7 +31,7 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--window", type=amount, default=8_000, metavar="N",
-        help="tokens; the cases are made for it (default: 8k)",
+        help="tokens that the cases are made for (default: 8k)",
     )  # fmt: skip
     parser.add_argument(
         "--cases", type=amount, default=60, metavar="N",

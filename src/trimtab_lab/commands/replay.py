@@ -58,9 +58,12 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     how.add_argument(
         "--columns", choices=("plain", "all"), default="plain",
-        help="what the terminal shows: figures that explain themselves, or every one by source",
+        help="figures that explain themselves, or every one by source",
     )  # fmt: skip
-    how.add_argument("--by", choices=("source", "task", "all"), default="source")
+    how.add_argument(
+        "--by", choices=("source", "task", "all"), default="source",
+        help="what one row of the table stands for (default: source)",
+    )  # fmt: skip
     how.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     how.add_argument(
         "--keep-warm", action="store_true",
@@ -69,9 +72,9 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     out = parser.add_argument_group("what is written")
     out.add_argument("--out", metavar="DIR", help="rows.jsonl (taken up again), .json, .csv, .html")
-    out.add_argument("--json", metavar="FILE")
-    out.add_argument("--csv", metavar="FILE")
-    out.add_argument("--html", metavar="FILE")
+    out.add_argument("--json", metavar="FILE", help="all figures")
+    out.add_argument("--csv", metavar="FILE", help="the rows of the table")
+    out.add_argument("--html", metavar="FILE", help="a page")
     look = parser.add_argument_group("looking closer, with --turn N --policy NAME")
     look.add_argument("--turn", type=int, metavar="N", help="the N-th model call, from 0")
     look.add_argument("--show", action="store_true", help="what would be sent, as a diff")

@@ -51,9 +51,9 @@ def test_turns_of_what_was_taken_back_come_behind_those_of_the_conversation(tmp_
     assert WITHDRAWN.encode() in capsysbinary.readouterr().out
 
 
-def test_explain_and_convert_read_it(log, capsys):
+def test_inspect_and_convert_read_it(log, capsys):
     _, name, format = log
-    assert main(["explain", name, "--json"]) == 0
+    assert main(["inspect", name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == format
     assert main(["convert", name, "--to", "anthropic", "--model", "claude-opus-4-5"]) == 0
     assert ASKED in capsys.readouterr().out
@@ -163,7 +163,7 @@ def test_behind_a_compaction_the_last_request_is_the_one_that_waits(tmp_path, ca
     assert [message["content"] for message in messages] == ["So far: Postgres.", "And the schema?"]
 
 
-@pytest.mark.parametrize("command", ["check", "fit", "explain"])
+@pytest.mark.parametrize("command", ["check", "fit", "inspect"])
 def test_a_log_of_an_agent_that_is_not_read_gets_one_clear_line(tmp_path, command, capsys):
     path = written(tmp_path / "context.jsonl", [{"role": "_checkpoint", "id": 0}])
     assert main([command, path]) == 4

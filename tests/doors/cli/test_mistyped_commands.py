@@ -23,16 +23,16 @@ FILES = {
 }
 MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
     "no JSON": (["fit", "hello.json", "--window", "9k"], 3, "hello.json: not JSON", "send one"),
-    "no request": (["explain", "a.json"], 4, "a.json: no request", "format=…"),
+    "no request": (["inspect", "a.json"], 4, "a.json: no request", "format=…"),
     "no role": (["check", "norole.json"], 4, "norole.json: ", "messages.0) has no role: say"),
     "a response": (["fit", "answer.json"], 4, "answer.json: ", "append choices[0].message"),
     "a log": (["fit", "log.jsonl", "--window", "9k"], 4, "log.jsonl: ", "`trimtab bill`"),
     "no such file": (["fit", "none.json"], 6, "none.json: no such file", "check the path"),
     "a folder": (["fit", "empty"], 3, "empty is a directory", "name a file"),
     "no folder": (["fit", "ok.json", "--window", "9k", "-o", "no/a.json"], 6, "no/a.json", "make"),
-    "an option": (["fit", "ok.json", "--windw", "9k"], 2, "--windw 9k", "did you mean --window?"),
-    "a command": (["fitt", "ok.json"], 2, "'fitt'", "choose from"),
-    "a preset": (["fit", "ok.json", "--preset", "deap"], 2, "--preset", "choose from"),
+    "an option": (["fit", "ok.json", "--windw", "9k"], 2, "no option --windw", "mean --window?"),
+    "a command": (["fitt", "ok.json"], 2, "no command fitt", "did you mean fit?"),
+    "a preset": (["fit", "ok.json", "--preset", "deap"], 2, "--preset: 'deap'", "none of"),
     "a window": (["fit", "ok.json", "--window", "32kb"], 2, "--window: ", '"128k", got \'32kb\''),
     "another journal": (
         ["fit", "ok.json", "--window", "9k", "--journal", "a.json"], 3, "a.json: this is not",

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from trimtab.cli import main
+from trimtab.cli.command_table import COMMANDS
 from trimtab.cli.commands import parser
-from trimtab.cli.examples import EXAMPLES
 from trimtab.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -133,7 +135,7 @@ def test_check_explain_and_convert_read_them_too(tmp_path, capsys):
     name = written(tmp_path / "0f3a.jsonl", claude_lines())
     assert main(["check", name]) == 0
     assert "accepted: anthropic" in capsys.readouterr().out
-    assert main(["explain", name, "--json"]) == 0
+    assert main(["inspect", name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["by_tool"]["Bash"]["calls"] == 1
     assert main(["convert", name, "--to", "openai-chat"]) == 0
     assert next(m["role"] for m in json.loads(capsys.readouterr().out)["messages"]) == "user"
@@ -152,7 +154,7 @@ def test_a_packed_log_and_one_on_standard_input_are_read(tmp_path, capsysbinary,
 
 def test_a_log_without_a_model_call_is_named_with_what_reads_what(tmp_path, capsys):
     name = written(tmp_path / "some.jsonl", [{"a": 1}, {"b": 2}])
-    assert main(["explain", name]) == 4
+    assert main(["inspect", name]) == 4
     error = capsys.readouterr().err
     assert error.startswith(f"trimtab: {name}: no model call of a session in it: no request or rec")
     assert "Claude Code, Codex, Copilot CLI" in error
@@ -179,15 +181,15 @@ def test_on_a_terminal_fit_prints_the_report_and_not_the_request(capsysbinary, m
 
 
 def test_the_help_of_each_command_has_examples_that_parse_and_names_what_is_read(capsys):
-    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
-    assert set(commands) == set(EXAMPLES)
-    for name, command in commands.items():
-        text = command.format_help()
-        for example in EXAMPLES[name]:
+    for name, command in COMMANDS.items():
+        with pytest.raises(SystemExit):
+            main([name, "--help-all"])
+        text = capsys.readouterr().out
+        for example in command.examples:
             assert example in text
             words = shlex.split(example.partition(" >")[0])
             assert words[:2] == ["trimtab", name]
             parser().parse_args(words[1:])
-        if name in ("fit", "check", "explain", "convert"):
+        if name in ("fit", "check", "inspect", "convert"):
             assert all(format in text for format in FORMATS)
             assert "Claude Code, Codex, Copilot CLI" in text

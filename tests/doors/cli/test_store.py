@@ -1,4 +1,4 @@
-"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``, as a user types them."""
+"""``trimtab doctor``, ``trimtab purge`` and ``trimtab status --store``, as a user types them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_doctor_reads_everything_and_finds_no_fault(
 ) -> None:
     assert main(["doctor", "--store", file]) == 0
     out = capsys.readouterr().out
-    assert "2 tenant(s), 3 conversation(s)" in out
+    assert "2 tenants, 3 conversations" in out
     assert "all can be read" in out
 
 
@@ -48,7 +48,7 @@ def test_doctor_names_what_is_damaged_missing_or_not_to_be_read(
     out = capsys.readouterr().out
     assert f"{rows[0][0]} is damaged" in out
     assert f"an edit names {rows[1][0]}, of which there is no original" in out
-    assert "2 fault(s)" in out
+    assert "2 faults" in out
 
 
 def test_purge_needs_to_be_told_what_and_says_what_it_did(
@@ -57,28 +57,28 @@ def test_purge_needs_to_be_told_what_and_says_what_it_did(
     assert main(["purge", "--store", file]) == 2
     assert "--older-than" in capsys.readouterr().err
     assert main(["purge", "--store", file, "--older-than", "1d"]) == 0
-    assert capsys.readouterr().out.startswith("0 conversation(s)")
+    assert capsys.readouterr().out.startswith("0 conversations")
     assert main(["purge", "--store", file, "--older-than", "0s", "--tenant", "other"]) == 0
-    assert capsys.readouterr().out.startswith("1 conversation(s)")
+    assert capsys.readouterr().out.startswith("1 conversation ")
     assert main(["purge", "--store", file, "--keep-bytes", "1"]) == 0
-    assert capsys.readouterr().out.startswith("2 conversation(s)")
+    assert capsys.readouterr().out.startswith("2 conversations")
     assert main(["doctor", "--store", file]) == 0
 
 
-def test_stats_are_those_of_all_sessions_of_a_tenant(
+def test_totals_are_those_of_all_sessions_of_a_tenant(
     file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["stats", "--store", file, "--json"]) == 0
+    assert main(["status", "--store", file, "--tenant", "default", "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert (tree["conversations"], tree["turns"], tree["batches"]) == (2, 2, 2)
     assert tree["kept_out"] == tree["tokens_arrived"] - tree["tokens_sent"] > 0
-    assert main(["stats", "--store", file]) == 0
+    assert main(["status", "--store", file, "--tenant", "default"]) == 0
     out = capsys.readouterr().out
     assert f"{tree['kept_out']:,} kept out" in out
     assert "fold" in out
 
 
-@pytest.mark.parametrize("command", ["doctor", "stats"])
+@pytest.mark.parametrize("command", ["doctor", "status"])
 def test_a_store_that_is_not_there_is_not_made(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,28 +97,28 @@ def test_an_age_has_a_unit(text: str, seconds: float) -> None:
     assert age(text) == seconds
 
 
-def test_stats_of_a_tenant_that_has_nothing_name_those_that_have(
+def test_totals_of_a_tenant_that_has_nothing_name_those_that_have(
     file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["stats", "--store", file, "--tenant", "nobody"]) == 0
+    assert main(["status", "--store", file, "--tenant", "nobody"]) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("0 conversation(s)")
+    assert told.out.startswith("0 conversations")
     assert told.err == "nothing of tenant nobody; here are: --tenant default, --tenant other\n"
 
 
-def test_stats_of_a_store_without_originals_say_how_a_proxy_names_its_tenants(
+def test_totals_of_a_store_without_originals_say_how_a_proxy_names_its_tenants(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{tmp_path}/new.db"
     session = trimtab.Session(window=30_000, store=url, tenant="anthropic/local")
     session.fit({"messages": [{"role": "user", "content": "Hi."}]})
     session.close()
-    assert main(["stats", "--store", url]) == 0
+    assert main(["status", "--store", url]) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("0 conversation(s)")
+    assert told.out.startswith("0 conversations")
     assert told.err.startswith("nothing of tenant default; a proxy's are called like --tenant ")
-    assert main(["stats", "--store", url, "--tenant", "anthropic/local"]) == 0
-    assert capsys.readouterr().out.startswith("1 conversation(s), 1 request(s)")
+    assert main(["status", "--store", url, "--tenant", "anthropic/local"]) == 0
+    assert capsys.readouterr().out.startswith("1 conversation, 1 request:")
 
 
 def test_what_refusals_taught_is_listed_and_forgotten(

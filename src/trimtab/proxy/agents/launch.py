@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -33,13 +33,13 @@ ADDRESS = "TRIMTAB_PROXY"
 
 def run(
     command: Sequence[str], settings: ProxySettings, *, show_status: bool = False,
-    upstream: str = "", proxy: str = "",
+    upstream: str = "", proxy: str = "", keep_dashboard: Callable[[str], object] = str,
 ) -> int:  # fmt: skip
     """Run an agent behind a proxy of its own; returns the agent's exit code.
 
     ``show_status``: make the agent show how full its window is.  ``upstream``: forward here instead
     of to its provider's address.  ``proxy``: the address of a proxy that is already running; its
-    settings then apply.
+    settings then apply.  ``keep_dashboard`` is called with the address of the dashboard.
     """
     agent = agent_for(command[0])
     program = shutil.which(command[0])
@@ -66,15 +66,20 @@ def run(
         return _run_agent([program, *command[1:]], setup.attached(address), address)
     if too_small := agent.too_small(settings.fit.window):
         _tell(f"warning: {too_small}")
-    return _behind_own_proxy([program, *command[1:]], _private(settings, agent, setup), setup)
+    own = _private(settings, agent, setup)
+    return _behind_own_proxy([program, *command[1:]], own, setup, keep_dashboard)
 
 
-def _behind_own_proxy(command: Sequence[str], settings: ProxySettings, setup: Setup) -> int:
+def _behind_own_proxy(
+    command: Sequence[str], settings: ProxySettings, setup: Setup,
+    keep_dashboard: Callable[[str], object],
+) -> int:  # fmt: skip
     """Run the agent behind a proxy that ends with it, and tell at the end what was saved."""
     if not _listens_to_logs():
         log_lines.silence()  # the terminal is the agent's
     with Server(Proxy(settings)) as server:
         _tell(f"dashboard {server.dashboard}")
+        keep_dashboard(server.dashboard)
         code = _run_agent(command, setup.at(server.base), server.base)
         activity, problem = server.proxy.addons.records.activity, server.proxy.tenants.store_problem
     if problem:

@@ -1,4 +1,4 @@
-"""``trimtab explain``: what fills the window, by role, by tool, block by block."""
+"""``trimtab inspect``: what fills the window, by role, by tool, block by block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LABELS = {
 
 
 def add(parser: ArgumentParser) -> None:
-    """The options of ``trimtab explain``."""
+    """The options of ``trimtab inspect``."""
     add_request(parser, "format", "model", "counter", "window")
     add_turn(parser)
     parser.add_argument("--top", type=amount, default=10, metavar="N", help="largest blocks shown")

@@ -1,0 +1,146 @@
+"""The originals that ``recall``, ``search`` and ``pin`` read: of a journal's file or a store."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from trimtab.cli import journal_file
+from trimtab.cli.exit_codes import NO_ORIGINAL, USAGE, ExitWith
+from trimtab.cli.store_options import STORES, newest_tenants, other_tenants, store_of
+from trimtab.errors import UnknownHandle
+from trimtab.journal.archive import Archived, Originals, of_edits
+from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.request.fitted import recall
+from trimtab.stores.base import Store
+from trimtab.stores.tenant import SESSIONS, TenantStore
+
+MAX_NAMED = 20
+
+
+def add_source(parser: ArgumentParser) -> None:
+    """--journal, --store and --tenant."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
+    where.add_argument("--store", metavar="URL", help=f"default: the proxy's own; {STORES}")
+    parser.add_argument("--tenant", metavar="NAME", help="of a store only this tenant's part")
+
+
+class ListedOriginals(Originals, Protocol):
+    """Originals whose handles can be listed."""
+
+    def handles(self) -> Iterable[str]:
+        """Every handle."""
+        ...
+
+
+def originals_of(args: Namespace) -> ListedOriginals:
+    """What is kept in the journal's file or in the store; of all its tenants, where none is
+    named."""
+    if args.journal is not None:
+        made = journal_file.load(args.journal, must_exist=True)
+        return _OfJournal(made.originals, of_edits(made.entries))
+    return OfStore(args, store_of(args))
+
+
+def handle_of(originals: ListedOriginals, name: str) -> str:
+    """The handle that begins with ``name``; ``name`` itself where none does.
+
+    Raises ExitWith with the candidates where several do.
+    """
+    found = sorted({one for one in originals.handles() if one.startswith(name)})
+    if name in found or not found:
+        return name
+    return only(name, found, "handles")
+
+
+def only(name: str, found: Sequence[str], what: str) -> str:
+    """The one of ``found``, which begin with ``name``.  Raises ExitWith where there are more."""
+    if len(found) == 1:
+        return found[0]
+    more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
+    names = ", ".join(found[:MAX_NAMED])
+    raise ExitWith(USAGE, f"{len(found)} {what} begin with {name}: {names}{more}; give more of one")
+
+
+def conversation_of(store: Store, tenants: Sequence[str], name: str) -> tuple[str, str]:
+    """(tenant, conversation) of an id that begins with ``name``: the conversation's own, the one in
+    the dashboard's addresses, or the session's as its client calls it.
+
+    Raises ExitWith where there is none, and with the candidates where there are several.
+    """
+    from trimtab.proxy.records.session_history import read_sessions
+
+    rows = {row.conversation: row.tenant for row in store.conversations() if row.tenant in tenants}
+    names = [(id, id) for id in rows]
+    for one in read_sessions(TenantStore(store, SESSIONS)):
+        names += [(id, one.conversation) for id in (one.id, one.hint) if one.conversation in rows]
+    found = {conversation for id, conversation in names if id == name}
+    found = found or {conversation for id, conversation in names if id.startswith(name)}
+    if not found:
+        raise ExitWith(
+            NO_ORIGINAL, f"no handle, conversation or session begins with {name!r}: trimtab recall "
+            "lists what was cut"
+        )  # fmt: skip
+    conversation = only(name, sorted(found), "conversations")
+    return rows[conversation], conversation
+
+
+@dataclass(frozen=True)
+class _OfJournal:
+    """Originals of a journal's file."""
+
+    originals: Mapping[str, str]
+    archive: Sequence[Archived]
+
+    def recall(self, handle: str) -> str:
+        return recall(self.originals, handle)
+
+    def handles(self) -> Iterator[str]:
+        return iter(self.originals)
+
+
+class OfStore:
+    """Originals in a store: of ``args.tenant``, or of all tenants, those written last first.
+
+    ``args.tenant`` becomes the one that had the last handle.
+    """
+
+    def __init__(self, args: Namespace, store: Store) -> None:
+        self._args, self._store = args, store
+        self.tenants = [args.tenant] if args.tenant else newest_tenants(store) or ["default"]
+
+    def _readers(self) -> Iterator[OriginalsReader]:
+        from trimtab import stores
+
+        for tenant in self.tenants:
+            self._args.tenant = tenant
+            yield OriginalsReader(stores.open(self._store, tenant), time.time)
+
+    def handles(self) -> Iterator[str]:
+        for row in self._store.conversations():
+            if row.tenant in self.tenants:
+                yield from self._store.handles(row.tenant, row.conversation)
+
+    @property
+    def archive(self) -> Iterator[Archived]:
+        return chain.from_iterable(reader.archive for reader in self._readers())
+
+    def recall(self, handle: str) -> str:
+        return self.reader_of(handle).recall(handle)
+
+    def reader_of(self, handle: str) -> OriginalsReader:
+        """The reader of the tenant that has this handle.  Raises UnknownHandle."""
+        for reader in self._readers():
+            try:
+                reader.recall(handle)
+            except UnknownHandle as error:
+                unknown = error
+            else:
+                return reader
+        more = other_tenants(self._args) if len(self.tenants) == 1 else ""
+        raise UnknownHandle(f"{unknown}; {more}" if more else str(unknown))
