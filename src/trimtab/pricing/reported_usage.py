@@ -49,8 +49,8 @@ MAX_TOKENS = 1_000_000_000
 _ANSWERS = [format.rewriter.answers for format in reversed(FORMATS.values())]
 _TOKENS = [one.tokens for one in _ANSWERS]
 _WITHIN = dict.fromkeys(
-    (*(one.usage for one in _ANSWERS), "usage_metadata",
-     "message", "response", "metadata", "interaction")
+    (*(one.usage for one in _ANSWERS), *(keys.within for keys in _TOKENS if keys.within),
+     "usage_metadata", "message", "response", "metadata", "interaction")
 )  # fmt: skip
 """Keys under which an answer, or an event of a stream, has its usage."""
 # Gemini's SDK has snake_case; the last ones are those of gateways, Codex and LangChain.

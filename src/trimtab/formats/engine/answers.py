@@ -35,6 +35,8 @@ class UsageKeys(NamedTuple):
     """The object in which the two of the cache are, if they are not beside the input."""
     apart: bool = False
     """Whether the two of the cache are no part of the input."""
+    within: str = ""
+    """The object of a usage in which the input and the output are; "": the usage itself."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,9 @@ def added(first: Any, second: Any, keys: UsageKeys) -> Any:
     if not isinstance(first, dict) or not isinstance(second, dict):
         return second if isinstance(second, dict) else first
     total = {**first, **second}
+    if keys.within:
+        inner = added(first.get(keys.within), second.get(keys.within), keys._replace(within=""))
+        return {**total, keys.within: inner}
     for key in (keys.output, keys.thought):
         if type(first.get(key)) is int and type(second.get(key)) is int:
             total[key] = first[key] + second[key]
