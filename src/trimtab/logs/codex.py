@@ -87,16 +87,16 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instruc
 
 def _rolled_back(segment: LogSegment, turns: Any) -> LogSegment:
     """A segment without the last ``turns`` messages of the user and all that followed."""
-    asked = [number for number, item in enumerate(segment.items) if _is_asked(item)]
+    user_turns = [number for number, item in enumerate(segment.items) if _is_user_turn(item)]
     count = turns if isinstance(turns, int) and turns > 0 else 1
-    end = asked[-min(count, len(asked))] if asked else len(segment.items)
+    end = user_turns[-min(count, len(user_turns))] if user_turns else len(segment.items)
     return LogSegment(
         segment.items[:end], segment.times[:end], segment.usages[:end],
         min(segment.carried, end), segment.window,
     )  # fmt: skip
 
 
-def _is_asked(item: Mapping[str, Any]) -> bool:
+def _is_user_turn(item: Mapping[str, Any]) -> bool:
     if item.get("role") != "user":
         return False
     content = item.get("content")

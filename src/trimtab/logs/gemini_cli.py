@@ -73,17 +73,19 @@ def _segment(messages: Sequence[Mapping[str, Any]]) -> tuple[LogSegment, str | N
             model = message.get("model") or model
             calls = [c for c in message.get("toolCalls") or () if isinstance(c, dict)]
             known = {part["functionCall"].get("id") for part in parts if "functionCall" in part}
-            asked: list[dict[str, Any]] = [
+            call_parts: list[dict[str, Any]] = [
                 {"functionCall": {key: call[key] for key in ("id", "name", "args") if key in call}}
                 for call in calls
                 if call.get("id") not in known
             ]
-            if asked and not known:  # the log has no signatures; the client sends this in a resume
-                asked[0]["thoughtSignature"] = SENTINEL
-            said = parts + asked
-            if said:
+            if (
+                call_parts and not known
+            ):  # the log has no signatures; the client sends this in a resume
+                call_parts[0]["thoughtSignature"] = SENTINEL
+            all_parts = parts + call_parts
+            if all_parts:
                 usage = _usage(message.get("tokens"), model, str(message.get("id") or ""))
-                segment.add({"role": "model", "parts": said}, time, usage)
+                segment.add({"role": "model", "parts": all_parts}, time, usage)
             results = [part for call in calls for part in _result(call)]
             if results:
                 segment.add({"role": "user", "parts": results}, time)

@@ -50,7 +50,7 @@ def _is_sent(message: Mapping[str, Any]) -> bool:
 def _add(segment: NeutralSegment, message: Mapping[str, Any]) -> None:
     time, content = seconds(message.get("created")), message.get("content")
     blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-    said = parts_of(content)
+    spoken_parts = parts_of(content)
     if str(message.get("role")).lower() == "assistant":
         calls = [call for block in blocks if (call := _call(block))]
         reasoning = [
@@ -58,14 +58,14 @@ def _add(segment: NeutralSegment, message: Mapping[str, Any]) -> None:
             for block in blocks
             if block.get("type") == "thinking"
         ]
-        texts = [part for part in said if isinstance(part, str)]
+        texts = [part for part in spoken_parts if isinstance(part, str)]
         segment.answer(texts, calls, time, reasoning=reasoning)
         return
     for block in blocks:
         if block.get("type") == "toolResponse":
             parts, failed = _result(block.get("toolResult"))
             segment.result(str(block.get("id")), parts, time, failed=failed)
-    segment.say(said, time)
+    segment.say(spoken_parts, time)
 
 
 def _call(block: Mapping[str, Any]) -> LoggedCall | None:

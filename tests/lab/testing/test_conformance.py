@@ -175,7 +175,7 @@ def test_reversible_catches_an_original_that_does_not_come_back() -> None:
 def test_what_is_not_broken_passes() -> None:
     found = board(_same, 12)
     assert found.passed
-    assert (found.held, found.asked) == (7, 7)
+    assert (found.held, found.judged) == (7, 7)
 
 
 def test_the_request_that_a_target_gets_is_its_own_copy() -> None:

@@ -38,8 +38,8 @@ def built(factory: Callable[..., Any], keywords: dict[str, Any]) -> Any:
     try:
         return factory(**accepted(factory, keywords))
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise InvalidSetting(f"the factory makes no target: {said}") from error
+        problem = f"{type(error).__name__}: {error}"
+        raise InvalidSetting(f"the factory makes no target: {problem}") from error
 
 
 class CallableTarget:
@@ -113,6 +113,6 @@ def handles_of(result: Any) -> tuple[str, ...]:
     ``result.handles``."""
     report = getattr(result, "report", None)
     changes = (*getattr(report, "edits", ()), *getattr(report, "repairs", ()))
-    told = (getattr(one, "handle", None) for one in changes)
-    handles = dict.fromkeys(filter(None, (*told, *(getattr(result, "handles", None) or ()))))
+    own_handles = (getattr(one, "handle", None) for one in changes)
+    handles = dict.fromkeys(filter(None, (*own_handles, *(getattr(result, "handles", None) or ()))))
     return tuple(map(str, handles))

@@ -62,61 +62,61 @@ def _steps(tell: Teller, count: int, tokens: int) -> list[StoryTurn]:
 
 def _long(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True), *_steps(tell, 40, window // 15)]
-    return Case(seed, name, tell.told(turns))
+    return Case(seed, name, tell.story(turns))
 
 
 def _giant_result(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True), *_steps(tell, 4, window // 40)]
-    return Case(seed, name, tell.told([*turns, tell.model(tell.call(window * 3))]))
+    return Case(seed, name, tell.story([*turns, tell.model(tell.call(window * 3))]))
 
 
 def _giant_parallel(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True), *_steps(tell, 4, window // 40)]
     giants = [tell.call(window // 3) for _ in range(10)]
-    return Case(seed, name, tell.told([*turns, tell.model(*giants)]))
+    return Case(seed, name, tell.story([*turns, tell.model(*giants)]))
 
 
 def _giant_arguments(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True), *_steps(tell, 3, window // 40)]
     turns += [tell.model(tell.writing(window // 2), words=0) for _ in range(5)]
-    return Case(seed, name, tell.told([*turns, *_steps(tell, 1, 50)]))
+    return Case(seed, name, tell.story([*turns, *_steps(tell, 1, 50)]))
 
 
 def _giant_user(seed: int, name: str, tell: Teller, window: int) -> Case:
     first = StoryTurn("user", "Summarize this log.\n" + tell.output(window * 3))
-    return Case(seed, name, tell.told([first, *_steps(tell, 5, window // 40)]))
+    return Case(seed, name, tell.story([first, *_steps(tell, 5, window // 40)]))
 
 
 def _orphans(seed: int, name: str, tell: Teller, window: int) -> Case:
     steps = _steps(tell, 6, window // 60)
     steps[:2] = [StoryTurn("model", calls=turn.calls, lost=True) for turn in steps[:2]]
-    return Case(seed, name, tell.told([tell.user(constraint=True), *steps]))
+    return Case(seed, name, tell.story([tell.user(constraint=True), *steps]))
 
 
 def _interrupted(seed: int, name: str, tell: Teller, window: int) -> Case:
     steps = _steps(tell, 6, window // 60)
     cut = tell.model(tell.call(0, result=False), tell.call(window // 60))
-    return Case(seed, name, tell.told([tell.user(constraint=True), *steps[:3], cut, *steps[3:]]))
+    return Case(seed, name, tell.story([tell.user(constraint=True), *steps[:3], cut, *steps[3:]]))
 
 
 def _cut_off(seed: int, name: str, tell: Teller, window: int) -> Case:
     """The user spoke before the newest calls were answered."""
     cut = tell.model(tell.call(0, result=False), tell.call(0, result=False))
     turns = [tell.user(), *_steps(tell, 5, window // 20), cut, tell.user(constraint=True)]
-    return Case(seed, name, tell.told(turns))
+    return Case(seed, name, tell.story(turns))
 
 
 def _compacted(seed: int, name: str, tell: Teller, window: int) -> Case:
     """A compaction block of the provider is the first message."""
     summary = f"So far {tell.name()} was read and {tell.words(30)}."
     turns = [tell.user(constraint=True), *_steps(tell, 12, window // 10)]
-    return Case(seed, name, tell.told(turns, summary))
+    return Case(seed, name, tell.story(turns, summary))
 
 
 def _thinking(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True)]
     turns += [tell.model(tell.call(window // 8), thinking=True) for _ in range(14)]
-    return Case(seed, name, tell.told(turns))
+    return Case(seed, name, tell.story(turns))
 
 
 def _constraints(seed: int, name: str, tell: Teller, window: int) -> Case:
@@ -125,12 +125,12 @@ def _constraints(seed: int, name: str, tell: Teller, window: int) -> Case:
     for _ in range(4):
         turns += [tell.user(constraint=True), *_steps(tell, 3, window // 8)]
         turns.append(tell.model(words=20))
-    return Case(seed, name, tell.told([*turns, tell.user()]))
+    return Case(seed, name, tell.story([*turns, tell.user()]))
 
 
 def _small(seed: int, name: str, tell: Teller, window: int) -> Case:
     turns = [tell.user(constraint=True), *_steps(tell, 3, window // 40)]
-    return Case(seed, name, tell.told(turns), grows=True)
+    return Case(seed, name, tell.story(turns), grows=True)
 
 
 def _only_words(seed: int, name: str, tell: Teller, window: int) -> Case:
@@ -139,14 +139,14 @@ def _only_words(seed: int, name: str, tell: Teller, window: int) -> Case:
     for _ in range(14):
         request = tell.user(words=window // 40)
         turns += [request, tell.model(words=window // 12)]
-    return Case(seed, name, tell.told([*turns, tell.user(constraint=True)]))
+    return Case(seed, name, tell.story([*turns, tell.user(constraint=True)]))
 
 
 def _even(seed: int, name: str, tell: Teller, window: int) -> Case:
     """A long session of steps of one size: a batch now and then is enough."""
     turns = [tell.user(constraint=True)]
     turns += [tell.model(tell.call(window // 20)) for _ in range(40)]
-    return Case(seed, name, tell.told(turns), grows=True, is_even=True)
+    return Case(seed, name, tell.story(turns), grows=True, is_even=True)
 
 
 _HARD: dict[str, Callable[[int, str, Teller, int], Case]] = {
@@ -185,7 +185,7 @@ def _drawn(seed: int, tell: Teller, window: int) -> Case:
                 tell.model(words=draw.randint(5, 60)),
                 tell.user(constraint=draw.random() < 0.5),
             ]
-    story = tell.told(_damaged(tell, turns) if draw.random() < 0.25 else turns)
+    story = tell.story(_damaged(tell, turns) if draw.random() < 0.25 else turns)
     return Case(seed, "drawn", story, grows=draw.random() < 0.6, is_even=even)
 
 

@@ -126,10 +126,10 @@ class _Requests:
         seen = self._gateway.provider.requests
         before = len(seen)
         path = PATHS[self._format].format(model=MODELS[self._format].replace(":", "%3A"))
-        status, said = self._gateway.post(path, json.dumps(body).encode())
+        status, reply = self._gateway.post(path, json.dumps(body).encode())
         came = [one for one in seen[before:] if one.operation == "generate"]
         if not came:
-            raise NotSent(f"the gateway answered {status} and sent nothing: {said[:160]}")
+            raise NotSent(f"the gateway answered {status} and sent nothing: {reply[:160]}")
         sent = came[-1].body
         del seen[before:]
         return Sent({**sent, "modelId": MODELS["bedrock"]} if self._format == "bedrock" else sent)

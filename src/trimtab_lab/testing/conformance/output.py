@@ -37,7 +37,7 @@ def table(
                 f"{'':14}first: {where}: {reason}",
                 f"{'':14}again: {again} --seed {first.seed} --format {first.format}",
             ]
-    lines.append(f"{scoreboard.held} of {scoreboard.asked} properties hold")
+    lines.append(f"{scoreboard.held} of {scoreboard.judged} properties hold")
     return "\n".join(lines)
 
 
@@ -87,8 +87,8 @@ def _xml_safe(text: str) -> str:
 
 def to_badge(scoreboard: Scoreboard) -> str:
     """A badge (SVG): how many of the properties hold."""
-    label, value = "conform", f"{scoreboard.held}/{scoreboard.asked}"
-    judged = scoreboard.asked or 1
+    label, value = "conform", f"{scoreboard.held}/{scoreboard.judged}"
+    judged = scoreboard.judged or 1
     colour = _GREEN if scoreboard.passed else _AMBER if scoreboard.held * 2 >= judged else _RED
     left, right = 7 * len(label) + 12, 7 * len(value) + 14
     width = left + right

@@ -87,10 +87,10 @@ def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
 
 def foreign(sent: Sequence[SaidPiece], speakers: Speakers) -> Iterator[str]:
     """Texts attributed to a speaker who never said them."""
-    for said in sent:
-        piece = speakers.foreign(said)
+    for text in sent:
+        piece = speakers.foreign(text)
         if piece is not None:
-            yield f"message {said.message}: the {said.speaker} never said {piece!r}"
+            yield f"message {text.message}: the {text.speaker} never said {piece!r}"
 
 
 def constraints(sent: Sequence[SaidPiece], story: Story) -> Iterator[str]:

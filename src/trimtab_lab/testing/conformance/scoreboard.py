@@ -92,7 +92,7 @@ class Scoreboard:
         return sum(1 for row in self.rows if row.judged and not row.failures)
 
     @property
-    def asked(self) -> int:
+    def judged(self) -> int:
         """The number of properties that were judged."""
         return sum(1 for row in self.rows if row.judged)
 

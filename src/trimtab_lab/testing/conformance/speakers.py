@@ -39,11 +39,11 @@ class Speakers:
             piece = text[start : start + PIECE]
             self._who[piece] = self._who.get(piece, 0) | bit
 
-    def foreign(self, said: SaidPiece) -> str | None:
+    def foreign(self, words: SaidPiece) -> str | None:
         """A piece of the text that only other speakers said; None if there is none."""
-        speaker, text = said.speaker, said.text
+        speaker, text = words.speaker, words.text
         bit = _BITS.get(speaker)
-        if bit is None or said.kind in ("sealed", "other") or (speaker, text) in self._fine:
+        if bit is None or words.kind in ("sealed", "other") or (speaker, text) in self._fine:
             return None
         if speaker == "tool" and _RECORD in text:
             bit |= _GIVEN

@@ -171,7 +171,7 @@ class Teller:
         thinking_text = f"Perhaps {self.name()} is at fault: {self.words(12)}." if thinking else ""
         return StoryTurn("model", text, calls, thinking_text)
 
-    def told(self, turns: list[StoryTurn], summary: str = "") -> Story:
+    def story(self, turns: list[StoryTurn], summary: str = "") -> Story:
         """The story of these turns."""
         return Story(tuple(turns), summary=summary, constraints=tuple(self.constraints))
 

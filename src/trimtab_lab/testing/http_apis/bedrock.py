@@ -48,8 +48,8 @@ def streams(body: Any) -> bool:
 def _content(reply: ModelReply) -> list[Any]:
     blocks: list[Any] = []
     if reply.thinking:
-        said = {"text": reply.thinking, "signature": reply.signature}
-        blocks.append({"reasoningContent": {"reasoningText": said}})
+        reasoning = {"text": reply.thinking, "signature": reply.signature}
+        blocks.append({"reasoningContent": {"reasoningText": reasoning}})
     if reply.text:
         blocks.append({"text": reply.text})
     calls = (PARTS.write_call(call.id, call.name, dict(call.arguments)) for call in reply.calls)
@@ -105,10 +105,10 @@ def _deltas(reply: ModelReply, block: Any) -> Iterator[Any]:
         for piece in pieces(arguments(call)):
             yield {"toolUse": {"input": piece}}
     else:
-        said = block["reasoningContent"]["reasoningText"]
-        for piece in pieces(said["text"]):
+        reasoning = block["reasoningContent"]["reasoningText"]
+        for piece in pieces(reasoning["text"]):
             yield {"reasoningContent": {"text": piece}}
-        yield {"reasoningContent": {"signature": said["signature"]}}
+        yield {"reasoningContent": {"signature": reasoning["signature"]}}
 
 
 def broken(reply: ModelReply, refusal: ErrorResponse) -> Iterator[bytes]:
@@ -136,10 +136,10 @@ def headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str]
 
 def signed(part: Any) -> tuple[str, str] | None:
     """A ``reasoningContent`` block with text."""
-    said = inner(part, "reasoningContent", "reasoningText")
-    if not isinstance(said, dict):
+    reasoning = inner(part, "reasoningContent", "reasoningText")
+    if not isinstance(reasoning, dict):
         return None
-    return str(said.get("text", "")), str(said.get("signature", ""))
+    return str(reasoning.get("text", "")), str(reasoning.get("signature", ""))
 
 
 def drops_unbound(body: Any) -> bool:

@@ -58,8 +58,8 @@ def _block(secret: str, summary: str) -> dict[str, Any]:
 
 
 def _edits(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    asked = body.get("context_management")
-    edits = asked.get("edits") if isinstance(asked, Mapping) else None
+    management = body.get("context_management")
+    edits = management.get("edits") if isinstance(management, Mapping) else None
     yield from (edit for edit in edits or () if isinstance(edit, Mapping))
 
 

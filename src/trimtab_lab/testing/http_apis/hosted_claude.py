@@ -41,18 +41,18 @@ class HostedRequest:
 
     def refused(self) -> Response:
         """The host's own refusal."""
-        said = {"type": "invalid_request_error", "message": self.problem}
+        error = {"type": "invalid_request_error", "message": self.problem}
         kind = (("content-type", "application/json"),)
-        return self.response(Response(400, kind, (dump({"type": "error", "error": said}),)))
+        return self.response(Response(400, kind, (dump({"type": "error", "error": error}),)))
 
     def response(self, done: Response) -> Response:
         """Anthropic's answer in this host's form."""
         if not self.framed:
             return done
         if done.status >= 400:
-            said = json.loads(done.chunks[0]).get("error", {}).get("message", "")
+            error = json.loads(done.chunks[0]).get("error", {}).get("message", "")
             headers = (*done.headers, ("x-amzn-errortype", error_type(done.status)))
-            return replace(done, headers=headers, chunks=(dump({"message": said}),))
+            return replace(done, headers=headers, chunks=(dump({"message": error}),))
         if not done.streamed:
             return done
         headers = (("content-type", "application/vnd.amazon.eventstream"),)

@@ -99,10 +99,10 @@ def events(reply: ModelReply) -> Iterator[bytes]:
     for piece in pieces(reply.text):
         yield _chunk(reply, {"content": piece})
     for index, call in enumerate(_calls(reply)):
-        said = call["function"]["arguments"]
+        arguments = call["function"]["arguments"]
         call["function"]["arguments"] = ""
         yield _chunk(reply, {"tool_calls": [{"index": index, **call}]})
-        for piece in pieces(said):
+        for piece in pieces(arguments):
             yield _chunk(
                 reply, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
             )

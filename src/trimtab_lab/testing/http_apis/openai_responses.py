@@ -99,7 +99,7 @@ def response_body(reply: ModelReply) -> Any:
 
 
 def _response(reply: ModelReply, status: str, items: list[Any], **more: Any) -> dict[str, Any]:
-    asked = reply.request
+    body = reply.request
     return {
         "id": reply_id(reply),
         "object": "response",
@@ -108,20 +108,20 @@ def _response(reply: ModelReply, status: str, items: list[Any], **more: Any) -> 
         "background": False,
         "error": None,
         "incomplete_details": None,
-        "instructions": asked.get("instructions"),
-        "max_output_tokens": asked.get("max_output_tokens"),
+        "instructions": body.get("instructions"),
+        "max_output_tokens": body.get("max_output_tokens"),
         "model": reply.model,
         "output": items,
-        "parallel_tool_calls": asked.get("parallel_tool_calls", True),
-        "previous_response_id": asked.get("previous_response_id"),
+        "parallel_tool_calls": body.get("parallel_tool_calls", True),
+        "previous_response_id": body.get("previous_response_id"),
         "reasoning": {"effort": None, "summary": None},
-        "store": asked.get("store", True),
+        "store": body.get("store", True),
         "temperature": 1.0,
         "text": {"format": {"type": "text"}},
-        "tool_choice": asked.get("tool_choice", "auto"),
-        "tools": asked.get("tools") or [],
+        "tool_choice": body.get("tool_choice", "auto"),
+        "tools": body.get("tools") or [],
         "top_p": 1.0,
-        "truncation": asked.get("truncation") or "disabled",
+        "truncation": body.get("truncation") or "disabled",
         "usage": None,
         "user": None,
         "metadata": {},
