@@ -70,7 +70,6 @@ class _Suite:
         self._boards: dict[str, Scoreboard] = {}
 
     def scoreboard(self, format: str) -> Scoreboard:
-        """The scoreboard of one format."""
         from dataclasses import replace
 
         from trimtab_lab.testing.conformance import run

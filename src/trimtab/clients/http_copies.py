@@ -47,7 +47,6 @@ def _of_plain_body(response: Any) -> list[tuple[bytes, bytes]]:
 
 
 def with_stream(module: Any, response: Any, stream: Any) -> Any:
-    """``response`` with this stream."""
     return module.Response(
         response.status_code,
         headers=response.headers,

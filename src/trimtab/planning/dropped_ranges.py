@@ -142,14 +142,12 @@ class IntervalSet:
         return self._first[row] if row >= 0 and self._last[row] >= number - 1 else number
 
     def add(self, first: int, last: int) -> None:
-        """Add first … last."""
         begin, end = bisect_left(self._last, first - 1), bisect_right(self._first, last + 1)
         if begin < end:
             first, last = min(first, self._first[begin]), max(last, self._last[end - 1])
         self._first[begin:end], self._last[begin:end] = [first], [last]
 
     def remove(self, first: int, last: int) -> None:
-        """Remove first … last."""
         begin, end = bisect_left(self._last, first), bisect_right(self._first, last)
         firsts, lasts = self._first[begin:end], self._last[begin:end]
         rows = [(n, first - 1) for n in firsts[:1] if n < first]

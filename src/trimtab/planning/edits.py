@@ -42,7 +42,6 @@ def with_more(digest: hashlib.blake2b, targets: Iterable[str]) -> hashlib.blake2
 
 
 def handle_of(digest: hashlib.blake2b) -> str:
-    """The handle with this digest."""
     return "r" + base64.b32encode(digest.digest()).decode().lower()[:10]
 
 

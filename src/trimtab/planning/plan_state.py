@@ -118,7 +118,6 @@ class PlanState(ShownBlocks):
         yield from range(first, end)
 
     def groups(self, run: DroppedRange) -> tuple[Group, ...]:
-        """The groups of a run."""
         return self.transcript.groups[run.first : run.last + 1]
 
     def handle(self, run: DroppedRange) -> str:

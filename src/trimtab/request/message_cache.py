@@ -84,7 +84,6 @@ class MessageCache:
         return self._calls
 
     def lines(self, block: Block) -> Lines:
-        """The lines of a block."""
         block_lines = self._lines.get(block)
         if block_lines is None:
             block_lines = self._lines[block] = lines_of(block)

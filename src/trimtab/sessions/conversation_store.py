@@ -83,7 +83,6 @@ class ConversationStore:
         return known
 
     def by_id(self, id: str) -> Conversation:
-        """The conversation with this id."""
         return self.conversation(id, None)
 
     def _loaded(self, id: str) -> Conversation:

@@ -280,7 +280,6 @@ class EditHistory:
 
 
 def _last_edit(journal: Journal, handle: str) -> Edit | None:
-    """The last edit in the journal with this handle."""
     return next((edit for edit in reversed(journal.entries) if edit.handle == handle), None)
 
 

@@ -34,7 +34,6 @@ class ReplayJob:
 
 
 def run_job(job: ReplayJob) -> list[Result]:
-    """All results of one job."""
     return list(policy_run.run(job.recording, job.tasks))
 
 

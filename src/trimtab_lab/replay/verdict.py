@@ -170,7 +170,6 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:
-    """Column → its meaning."""
     return {head: COLUMNS[head].format(prices=prices) for head in heads}
 
 

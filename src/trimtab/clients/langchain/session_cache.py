@@ -99,7 +99,6 @@ class SessionCache:
         self.shared = first if keywords.get("store") is not None else None
 
     def of_state(self, state: Mapping[str, Any]) -> ConversationSession:
-        """The session of the conversation with this state."""
         ours = state.get("trimtab") or {}
         key = ours.get("session") or thread() or uuid.uuid4().hex
         return self.of_key(key, ours.get("journal"))

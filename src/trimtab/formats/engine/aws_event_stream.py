@@ -79,7 +79,6 @@ def _read_headers(data: bytes) -> dict[str, str]:
 
 
 def write_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
-    """One frame."""
     head = b"".join(_written_header(name, value) for name, value in headers.items())
     prelude = struct.pack("!II", _OVERHEAD + len(head) + len(payload), len(head))
     message = prelude + struct.pack("!I", crc32(prelude)) + head + payload

@@ -206,7 +206,6 @@ class PartTable:
         return bool(self.items) and self.item_by == "type"
 
     def model_message(self, parts: list[Any]) -> dict[str, Any]:
-        """A message of the model."""
         role = next(role for role, speaker in self.roles.items() if speaker == "assistant")
         return {"role": role, self.content: parts}
 

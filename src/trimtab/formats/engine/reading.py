@@ -41,7 +41,6 @@ class MessageReader:
         return format.read_head(tree)
 
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """Read all messages."""
         return tuple(read_one(format, message) for message in messages)
 
 

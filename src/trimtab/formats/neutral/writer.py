@@ -123,7 +123,6 @@ class NeutralWriter:
         return values
 
     def result_item(self, result: ResultPart, item: ResultItem) -> Iterable[Any]:
-        """One item of a result."""
         if isinstance(item, MediaPart):
             return self.values(item)
         text = json_text(item, self.log) if isinstance(item, JsonPart) else item.text
@@ -235,7 +234,6 @@ class NeutralWriter:
         return self.marked(value, part.mark)
 
     def text(self, text: str) -> Any:
-        """A text."""
         return {"text": text} if self.parts.by_key else {"type": self._text_type, "text": text}
 
     def _is_text(self, value: Any) -> bool:

@@ -118,7 +118,6 @@ class Access:
         return [one for one in (self.token, self.settings.client_token) if one]
 
     def token_fits(self, given: str) -> bool:
-        """Whether this is the token."""
         return _same(given, self.token)
 
     def cookie(self) -> str:

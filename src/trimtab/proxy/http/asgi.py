@@ -133,7 +133,6 @@ class HttpResponse:
     """A copy of the body's first ``MAX_KEPT`` bytes; None keeps no copy."""
 
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Status and headers."""
         self.begun, self.status, self.begun_at = True, status, time.perf_counter()
         kept = [pair for pair in headers if status not in _BODILESS or pair[0].lower() != _LENGTH]
         await self.send({"type": "http.response.start", "status": status, "headers": kept})

@@ -72,7 +72,6 @@ class Scoreboard:
     def of(
         cls, target: str, window: int, formats: Sequence[str], tallies: Sequence[CaseTally]
     ) -> Scoreboard:
-        """The scoreboard of all tallies."""
         rows = []
         for name, about in PROPERTIES:
             judged = [tally.judged[name] for tally in tallies if name in tally.judged]

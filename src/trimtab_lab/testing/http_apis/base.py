@@ -166,7 +166,6 @@ def request_id(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, s
 
 
 def no_headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """No headers."""
     return ()
 
 

@@ -92,7 +92,6 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def response_body(reply: ModelReply) -> Any:
-    """One ``response``."""
     cut = {"reason": "max_output_tokens"} if reply.stop else None
     status = "incomplete" if cut else "completed"
     return _response(reply, status, output(reply), incomplete_details=cut, usage=_usage(reply))
