@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from trimtab.logs import log_files
 from trimtab.planning.presets import PRESETS
-from trimtab.pricing.economics import Cut, pays
+from trimtab.pricing.economics import CutEffect, pays
 from trimtab.pricing.prices import TABLES, Prices
 from trimtab_lab.replay.bill.conversations import conversations
 
@@ -86,7 +86,7 @@ def economy(now: int, head: int, calls: int, cold: bool, prices: Prices) -> int 
     preset = PRESETS["economy"]
     assert preset.history is not None
     left = int(preset.history * preset.target)
-    batch = Cut(left, now - head - left, cold)
+    batch = CutEffect(left, now - head - left, cold)
     return head + left if pays(prices, batch, now, calls) else None
 
 

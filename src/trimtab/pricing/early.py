@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.planning.make_room import dead_places
 from trimtab.planning.planner import MIN_GAIN, Planner
 from trimtab.planning.presets import STALE
-from trimtab.pricing.economics import Cut, SentTokens, extra_cost, requests_left
+from trimtab.pricing.economics import CutEffect, SentTokens, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
 from trimtab.reducers import Offer
 from trimtab.transcript.model import Place
@@ -47,7 +47,7 @@ def worth_pruning(
     for number in range(len(every) - 1, -1, -1):
         saved += every[number].saved
         before = sent.before(every[number].place.message)
-        cut = Cut(rewritten=max(0, tokens - saved - before), saved=saved, cold=cold)
+        cut = CutEffect(rewritten=max(0, tokens - saved - before), saved=saved, cold=cold)
         worth = left * saved * prices.read - extra_cost(prices, cut)
         if saved >= least and worth > gain:
             best, gain = number, worth

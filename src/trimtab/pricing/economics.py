@@ -39,7 +39,7 @@ so a request at its minimum is not fitted again just for shorter notes."""
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutEffect:
     """The effect of one cut.  ``rewritten``: tokens behind its earliest edit, as sent;
     ``saved``: by how many tokens each later request is smaller; ``cold``: whether the cached prefix
     had expired."""
@@ -89,11 +89,11 @@ class BatchCost:
         )
 
 
-def extra_cost(prices: Prices, cut: Cut) -> float:
+def extra_cost(prices: Prices, cut: CutEffect) -> float:
     """The extra cost of the request with the cut, in plain input tokens.
 
     >>> from trimtab.pricing.prices import TABLES
-    >>> round(extra_cost(TABLES["claude-5m"], Cut(rewritten=10_000, saved=5_000)))
+    >>> round(extra_cost(TABLES["claude-5m"], CutEffect(rewritten=10_000, saved=5_000)))
     11000
     """
     read, write = prices.read, prices.write
@@ -102,14 +102,14 @@ def extra_cost(prices: Prices, cut: Cut) -> float:
     return cut.rewritten * (write - read) - cut.saved * read
 
 
-def break_even(prices: Prices, cut: Cut) -> float:
+def break_even(prices: Prices, cut: CutEffect) -> float:
     """After how many later requests a cut has paid: 0 if at once, ``inf`` if never."""
     cost, each = extra_cost(prices, cut), cut.saved * prices.read
     return 0.0 if cost <= 0 else inf if each <= 0 else cost / each
 
 
 def cut_cost(
-    prices: Prices, cut: Cut, requests: int, dollars_per_million: float | None
+    prices: Prices, cut: CutEffect, requests: int, dollars_per_million: float | None
 ) -> BatchCost:
     """The cost of ``cut`` under ``prices``, over ``requests`` later requests."""
     cost, each, even = (
@@ -129,7 +129,7 @@ MIN_SAVED_SHARE = 0.25
 """Share of a request that a cut before the trigger must save: a cut moves the whole cache."""
 
 
-def pays(prices: Prices, cut: Cut, tokens: int, calls: int) -> bool:
+def pays(prices: Prices, cut: CutEffect, tokens: int, calls: int) -> bool:
     """Whether a cut of a request of ``tokens`` pays before the trigger, after ``calls`` calls
     without one.
 
@@ -207,11 +207,13 @@ class SentTokens:
         return self._before[number] + self._notes[bisect_right(self._noted, number - 1)]
 
 
-def cut_of(planner: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool) -> Cut:
+def cut_of(
+    planner: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
+) -> CutEffect:
     """The cut of the new edits; ``before`` and ``after``: tokens of the whole request."""
     refs = planner.transcript.refs
     numbers = [refs[ref].message for edit in new for ref in edit.targets if ref in refs]
-    return Cut(
+    return CutEffect(
         max(0, after - SentTokens(planner).before(min(numbers, default=0))), before - after, cold
     )
 

@@ -24,7 +24,7 @@ from trimtab.planning.reasoning_signatures import unbind
 from trimtab.planning.redundancy import Redundancy
 from trimtab.pricing import early, economics
 from trimtab.pricing.early import DeadBlock
-from trimtab.pricing.economics import Cut
+from trimtab.pricing.economics import CutEffect
 from trimtab.reducers import Config, with_extra
 from trimtab.request.measured import MeasuredRequest, calls_since_cut
 from trimtab.summarizers.articles import Answers, answer
@@ -109,7 +109,7 @@ def pays_above(measured: MeasuredRequest, inputs: PlanInputs, tokens: int) -> in
         return target
     first = next((one.first for one in transcript.groups if one.closed and one.has_calls), 0)
     before = sizes.head(transcript) + sum(map(sizes.message, transcript.messages[:first]))
-    cut = Cut(max(0, target - before), tokens - target, measured.limits.cold)
+    cut = CutEffect(max(0, target - before), tokens - target, measured.limits.cold)
     prices = economics.prices_of(measured.settings.prices, transcript)
     return target if economics.pays(prices, cut, tokens, calls_since_cut(measured)) else None
 

@@ -15,7 +15,7 @@ from trimtab.errors import InvalidSetting
 from trimtab.planning.eligibility import Bounds
 from trimtab.pricing.economics import (
     BatchCost,
-    Cut,
+    CutEffect,
     bounds_for_lost_cache,
     break_even,
     cut_cost,
@@ -48,29 +48,29 @@ def test_the_gain_is_the_difference_of_two_bills(name: str, later: int) -> None:
     prices = TABLES[name]
     without = bill([(40_000, 0)] * (later + 1), prices.read, prices.write)
     with_it = bill([(10_000, 20_000), *[(30_000, 0)] * later], prices.read, prices.write)
-    found = cut_cost(prices, Cut(20_000, 10_000), later, None)
+    found = cut_cost(prices, CutEffect(20_000, 10_000), later, None)
     assert found.gain == pytest.approx(without - with_it, abs=1)
     assert found.dollars is None
 
 
 def test_break_even_is_that_of_the_published_rates() -> None:
     """One-off S·(w − r), D·r a request: 11.5·S/D requests with Claude's rates, less the first."""
-    assert break_even(CLAUDE, Cut(10_000, 10_000)) == pytest.approx(11.5 - 1)
-    assert break_even(HOUR, Cut(10_000, 10_000)) == pytest.approx(19 - 1)
-    assert break_even(GEMINI, Cut(10_000, 10_000)) == pytest.approx(9 - 1)
-    assert break_even(CLAUDE, Cut(10_000, 0)) == inf
-    assert break_even(TABLES["none"], Cut(10_000, 1)) == 0
+    assert break_even(CLAUDE, CutEffect(10_000, 10_000)) == pytest.approx(11.5 - 1)
+    assert break_even(HOUR, CutEffect(10_000, 10_000)) == pytest.approx(19 - 1)
+    assert break_even(GEMINI, CutEffect(10_000, 10_000)) == pytest.approx(9 - 1)
+    assert break_even(CLAUDE, CutEffect(10_000, 0)) == inf
+    assert break_even(TABLES["none"], CutEffect(10_000, 1)) == 0
 
 
 def test_where_the_cache_is_cold_a_batch_pays_at_once() -> None:
-    batch = Cut(20_000, 10_000, cold=True)
+    batch = CutEffect(20_000, 10_000, cold=True)
     assert extra_cost(CLAUDE, batch) == -12_500
     assert break_even(CLAUDE, batch) == 0
     assert cut_cost(CLAUDE, batch, 5, None).gain == 12_500 + 5 * 1_000
 
 
 def test_dollars_are_the_gain_at_the_models_price() -> None:
-    found = cut_cost(CLAUDE, Cut(10_000, 10_000), 100, 3.0)
+    found = cut_cost(CLAUDE, CutEffect(10_000, 10_000), 100, 3.0)
     assert found.dollars == pytest.approx(found.gain * 3 / 1e6)
     assert "US dollars" in str(found)
     assert "it pays after 11 requests" in str(found)
@@ -136,8 +136,8 @@ def test_a_cut_pays_when_the_calls_so_far_would_have_paid_for_it(
 ) -> None:
     """(1.25 − 0.1) · 20,000 = 0.1 · 40,000 · 5.75, and the request itself is one of the calls."""
     tokens = saved + rewritten + 10_000
-    assert pays(prices, Cut(rewritten, saved), tokens, calls) is yes
-    assert pays(prices, Cut(rewritten, saved, cold=True), tokens, 1) is (saved > 10_000)
+    assert pays(prices, CutEffect(rewritten, saved), tokens, calls) is yes
+    assert pays(prices, CutEffect(rewritten, saved, cold=True), tokens, 1) is (saved > 10_000)
 
 
 def test_where_the_cache_is_lost_bounds_act_half_way_between_target_and_trigger() -> None:
