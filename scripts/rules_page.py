@@ -142,9 +142,10 @@ def _rows(table: RuleTable) -> Iterator[str]:
 
 def whose(row: Rule) -> str:
     """The dialects that have the rule, in words."""
-    told = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
-    told = f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
-    return f"from version {row.since} on" if row.since else told or "whoever refused it"
+    named = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
+    named += f", not {', '.join(sorted(row.except_for))}" if row.except_for else ""
+    named += f" (models `{row.models}`)" if row.models else ""
+    return f"from version {row.since} on" if row.since else named or "whoever refused it"
 
 
 def _cell(text: str) -> str:

@@ -118,7 +118,7 @@ def find_all(
     """
     findings: list[Finding] = []
     facts = transcript.facts
-    wanted = {row.name for row in table.rows if row.applies_to(facts.dialect)} | facts.refused
+    wanted = {row.name for row in table.rows if row.applies_to(facts)} | facts.refused
     for scan in table.scans:
         interruption.check()
         if not wanted & getattr(scan, "gives", wanted):

@@ -242,25 +242,18 @@ def _inner_marks(content: Any) -> Iterator[Path]:
 
 def _read_part(part: Any, path: Path, role: Speaker) -> tuple[list[Block], Part]:
     """Read one content block: its blocks and its part."""
-    kind = part.get("type") if isinstance(part, dict) else None
+    type, row = PARTS.part(CONTENT, part, role)
     marked = mark_of(part) is not None
-    if kind == "text" and not isinstance(part.get("text"), str):
-        return [other_block(part, path)], Part("text", path, flaw="empty", marked=marked)
-    if kind == "text":
-        block_kind: Any = "system" if role == "system" else "text"
-        flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
-        if role == "user" and part.get("citations"):
-            flaw = flaw or "citations"
-        block = Block(block_kind, (*path, "text"), path, part["text"])
-        return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in CONTENT and PARTS.part(CONTENT, part, role)[1].kind == "other":  # misplaced
+    if type == "text":
+        return _read_text(part, path, role, marked)
+    if row.kind == "other" and type in CONTENT:  # misplaced
         own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
-            "other", path, own, tool=str(kind), flaw="misplaced", marked=marked
+            "other", path, own, tool=type, flaw="misplaced", marked=marked
         )
-    if kind == "tool_use":
+    if row.kind == "call":
         return _read_call(part, path, marked)
-    if kind == "tool_result":
+    if row.kind == "result":
         call_id = str(part.get("tool_use_id", ""))
         blocks = list(_read_result(part, path, call_id))
         listed = isinstance(part.get("content"), list)
@@ -268,26 +261,32 @@ def _read_part(part: Any, path: Path, role: Speaker) -> tuple[list[Block], Part]
         return blocks, Part(
             "result", path, call_id, (*path, "tool_use_id"), flaw=flaw, marked=marked
         )
-    if kind in ("thinking", "redacted_thinking"):
+    if row.kind == "reasoning":
         return [_read_thinking(part, path)], Part("reasoning", path, flaw=_thinking_flaw(part))
-    if kind == "compaction":
+    if row.kind == "compaction":
         return _read_compaction(part, path, marked)
-    if kind in ("image", "document"):
-        flaw = "document" if kind == "document" and role == "assistant" else ""
-        return [_media(part, path, kind)], Part("media", path, flaw=flaw, marked=marked)
+    if row.kind == "media":
+        flaw = "document" if row.medium == "document" and role == "assistant" else ""
+        return [_media(part, path, row.medium)], Part("media", path, flaw=flaw, marked=marked)
     block = other_block(_unmarked(part), path)
-    if kind in ("server_tool_use", "mcp_tool_use"):
+    if row.kind in ("server-call", "server-result"):
         return [block], Part(
-            "server-call", path, str(part.get("id", "")), (*path, "id"), kind, marked=marked,
+            row.kind, path, str(part.get(row.id[0], "")), (*path, *row.id), type, marked=marked,
             refers=_callers(part),
         )  # fmt: skip
-    if isinstance(kind, str) and kind.endswith("_tool_result"):
-        call_id = str(part.get("tool_use_id", ""))
-        return [block], Part(
-            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked,
-            refers=_callers(part),
-        )  # fmt: skip
-    return [block], Part("other", path, tool=str(kind), marked=marked, refers=linking_ids(part))
+    tool = str(part.get("type")) if isinstance(part, dict) else "None"
+    return [block], Part("other", path, tool=tool, marked=marked, refers=linking_ids(part))
+
+
+def _read_text(part: Any, path: Path, role: Speaker, marked: bool) -> tuple[list[Block], Part]:
+    text = part.get("text")
+    if not isinstance(text, str):
+        return [other_block(part, path)], Part("text", path, flaw="empty", marked=marked)
+    flaw = "" if text.strip() else "empty-marked" if marked else "empty"
+    if role == "user" and part.get("citations"):
+        flaw = flaw or "citations"
+    block = Block("system" if role == "system" else "text", (*path, "text"), path, text)
+    return [block], Part("text", path, flaw=flaw, marked=marked)
 
 
 def _empty_inner(texts: list[str]) -> str:
@@ -343,8 +342,8 @@ def _read_result(part: Any, path: Path, call_id: str) -> Iterator[Block]:
             yield Block(
                 "result", (*inner, "text"), inner, item["text"], call_id=call_id, error=error
             )
-        elif kind in ("image", "document"):
-            yield in_result(_media(item, inner, kind), call_id)
+        elif medium := PARTS.part(CONTENT, item)[1].medium:
+            yield in_result(_media(item, inner, medium), call_id)
         elif kind == "search_result":
             yield from _search_result(item, inner, call_id, error)
         else:

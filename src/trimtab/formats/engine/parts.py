@@ -8,7 +8,8 @@ What no table gives (flaws, tokens, what an edit may target) stays in its ``form
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from trimtab.jsontext import paths
@@ -96,15 +97,10 @@ class NeutralPart(NamedTuple):
 
     def path_of(self, place: Path) -> Path:
         """A path of the row (``part.path_of(part.row.id)``) relative to the message."""
-        return (*self.path, *self._spelled(place))
+        return (*self.path, *place)
 
     def _get(self, place: Path) -> Any:
-        return value_at(self.value, self._spelled(place)) if place else None
-
-    def _spelled(self, place: Path) -> Path:
-        """The path with the part's own key as it is spelled: ``function_call``."""
-        own = place and self.type != place[0] == camel(self.type)
-        return (self.type, *place[1:]) if own else place
+        return value_at(self.value, place) if place else None
 
 
 @dataclass(frozen=True)
@@ -275,12 +271,12 @@ class PartTable:
         """The type and the row of one item of a list of parts."""
         if not isinstance(part, dict):
             return "", OTHER
-        if self.by_key:
-            type = next((key for key in part if _is_part_key(rows, key, part[key])), "")
-        else:
+        if not self.by_key:
             type = part["type"] if isinstance(part.get("type"), str) else ""
-        word = camel(type) if self.by_key else type
-        return type, row_of(rows, word, part, speaker) or OTHER
+            return type, row_of(rows, type, part, speaker) or OTHER
+        type = next((key for key in part if _is_part_key(rows, key, part[key])), "")
+        row = row_of(rows, camel(type), part, speaker) or OTHER
+        return type, row if type == camel(type) else _spelled(row, type)
 
 
 def _each(rows: Rows | PartRow) -> Iterator[PartRow]:
@@ -296,6 +292,17 @@ def camel(key: str) -> str:
     """``function_call`` → ``functionCall``."""
     first, *rest = key.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+@lru_cache(256)
+def _spelled(row: PartRow, key: str) -> PartRow:
+    """The row of a part whose own key is spelled so: ``function_call``."""
+    paths = ("id", "name", "payload", "error", "seal", "text")
+    places: dict[str, Path] = {name: getattr(row, name) for name in paths}
+    own: dict[str, Any] = {
+        name: (key, *at[1:]) for name, at in places.items() if at[:1] == (camel(key),)
+    }
+    return replace(row, **own)
 
 
 def row_of(rows: Rows, type: Any, part: Any, speaker: Speaker = "other") -> PartRow | None:

@@ -58,7 +58,8 @@ class Rule:
     "refused" (somebody was refused; what else it takes is not known), "accepted" (recorded with
     200) or "inferred".  Certain rows are repaired before a request is sent; any other after a
     refusal that names it.  ``dialects``: the dialects that have the rule, None for all of the
-    format; ``except_for``: dialects that don't have it.
+    format; ``except_for``: dialects that don't have it.  ``models``: a pattern of the models' names
+    that have it, "" for all.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Rule:
     sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
+    models: str = ""
     since: str = ""
     """The first version of the provider's API that refuses it; "": every version."""
     does: str = ""
@@ -78,11 +80,12 @@ class Rule:
         """A description of the repair in one line."""
         return self.does or (self.make_repairs.__doc__ or "").strip().partition("\n\n")[0]
 
-    def applies_to(self, dialect: str) -> bool:
-        """Whether this dialect has the rule."""
-        return (
-            self.dialects is None or dialect in self.dialects
-        ) and dialect not in self.except_for
+    def applies_to(self, facts: Facts) -> bool:
+        """Whether this dialect and this model have the rule."""
+        ours = self.dialects is None or facts.dialect in self.dialects
+        if not ours or facts.dialect in self.except_for:
+            return False
+        return not self.models or bool(re.search(self.models, str(facts.model or "").lower()))
 
     def is_refused_by(self, facts: Facts, *, doubtful: bool = True) -> bool:
         """Whether the provider refuses a request that breaks the rule; ``doubtful``: count rows
@@ -90,7 +93,7 @@ class Rule:
         if self.name in facts.refused:
             return True
         sure = ("certain", "refused") if doubtful else ("certain",)
-        return self.sure in sure and self.applies_to(facts.dialect) and facts.version >= self.since
+        return self.sure in sure and self.applies_to(facts) and facts.version >= self.since
 
 
 @dataclass(frozen=True)

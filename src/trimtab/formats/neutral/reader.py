@@ -37,7 +37,7 @@ class NeutralReader:
 
     def __init__(self, table: ConversionTable, log: ConversionLog) -> None:
         self.table, self.parts, self.log = table, table.parts, log
-        self._known: dict[tuple[int, str], list[tuple[Path, frozenset[str]]]] = {}
+        self._known: dict[tuple[PartRow, str], list[tuple[Path, frozenset[str]]]] = {}
         self._unnamed = Counter[str]()
         self._made = set[str]()
 
@@ -338,9 +338,9 @@ class NeutralReader:
     def _list_unknown_of_part(self, part: NeutralPart) -> None:
         if not isinstance(part.value, dict):
             return
-        found = self._known.get((id(part.row), part.type))
+        found = self._known.get((part.row, part.type))
         if found is None:
-            found = self._known[id(part.row), part.type] = self._known_keys(part)
+            found = self._known[part.row, part.type] = self._known_keys(part)
         for place, keys in found:
             self.list_unknown(value_at(part.value, place), keys, (*part.path, *place))
 

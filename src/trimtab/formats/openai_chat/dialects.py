@@ -1,7 +1,7 @@
 """Dialects of the chat format: one row for each provider that speaks it its own way.
 
 To add one: a row here, its name in ``registry.FormatName``, and its name in the rows of
-``rules.py`` that it refuses (``dialects=``); see that their scans find it before a refusal too.
+``rules.py`` that it refuses (``dialects=``).
 """
 
 from __future__ import annotations

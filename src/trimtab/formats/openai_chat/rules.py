@@ -311,6 +311,7 @@ TABLE = RuleTable(
             "charmbracelet/crush issue #3050",
             system_order.join_first,
             dialects=frozenset({"llamacpp"}),
+            models=system_order.STRICT_TEMPLATES,
         ),
         Rule(
             "roles_alternate",

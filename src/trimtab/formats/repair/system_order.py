@@ -6,7 +6,6 @@ the one before it, or put into the system prompt.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from trimtab.transcript.model import Message
 from trimtab.transcript.transcript import Transcript
 
 _AT_SERVER = ("server-call", "server-result")
-_STRICT_TEMPLATES = re.compile(r"qwen-?3\.[5-9]")
+STRICT_TEMPLATES = r"qwen-?3\.[5-9]"
 """Models whose chat template raises where a system message is not first (QwenLM/Qwen3.8 #244)."""
 
 
@@ -202,10 +201,6 @@ PLACE_BY_GATEWAY = Rule(
 def scan_not_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings system_not_first: a system message behind the first message, or behind the prompt
     that is beside the messages."""
-    facts = transcript.facts
-    strict = _STRICT_TEMPLATES.search(str(facts.model or "").lower())
-    if not ("system_not_first" in facts.refused or strict):
-        return
     prompt = any(block.kind == "system" for block in transcript.head)
     for number, message in enumerate(transcript.messages):
         if message.role == "system" and (number or prompt):
