@@ -118,6 +118,12 @@ class Recording:
         """The billed usage of a turn's model call; None if the log does not have it."""
         return next((usage for usage in self.usages[turn.sent : turn.end] if usage), None)
 
+    @property
+    def wrote_for_an_hour(self) -> bool:
+        """Whether most of what its calls wrote to the cache was to be kept for an hour."""
+        usages = [usage for usage in self.usages if usage is not None]
+        return sum(u.written_1h for u in usages) > sum(u.written for u in usages)
+
     @cached_property
     def digest(self) -> str:
         """A digest (16 hex chars) of everything that is replayed."""

@@ -107,13 +107,16 @@ def named(name: str) -> Prices:
     return TABLES[name]
 
 
-def of_model(model: Model) -> Prices:
+def of_model(model: Model, *, hour: bool = False) -> Prices:
     """The price table of a model.  A price that its provider does not list is that of plain input;
-    if writing to the cache is billed, a prefix is taken to live for five minutes."""
+    if writing to the cache is billed, a prefix is taken to live for five minutes, or with ``hour``
+    for an hour, at the price of that."""
+    hour = hour and model.write_1h is not None
+    write = model.write_1h if hour else model.write
     return Prices(
         model.name, 1.0 if model.read is None else model.read,
-        1.0 if model.write is None else model.write, min_tokens=model.min_cached or 0,
+        1.0 if write is None else write, min_tokens=model.min_cached or 0,
         output=TABLES["none"].output if model.output is None else model.output,
-        ttl_seconds=None if model.write is None else 300,
+        ttl_seconds=None if write is None else 3600 if hour else 300,
         tier_tokens=model.tier_tokens, tier=model.tier or 1.0,
     )  # fmt: skip

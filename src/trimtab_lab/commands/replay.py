@@ -101,16 +101,16 @@ def run(args: Namespace) -> int:
     if args.html:
         _check_pages()  # before hours of work
     recordings, left_out = _recordings(args, min(windows))
-    args.prices = args.prices or _paid(recordings)
+    named, args.prices = args.prices or "", args.prices or _paid(recordings)
     if args.turn is not None or args.show or args.lost:
         return _closer(args, recordings, names, windows[0])
     results = _results(args, recordings, names, windows)
     summed = summary.ReplaySummary.of(
-        results, prices=args.prices, by=_group(args.by), left_out=left_out
+        results, prices=args.prices, by=_group(args.by), left_out=left_out, named=bool(named)
     )
     _write(args, summed)  # before anything is printed: who reads may stop reading
-    print(verdict.verdict(summed.pooled, left_out, args.prices))
-    print(f"\n{verdict.plain_table(summed.pooled, args.prices)}")
+    print(verdict.verdict(summed.pooled, left_out, named))
+    print(f"\n{verdict.plain_table(summed.pooled, args.prices, named)}")
     if args.columns == "all":
         print(f"\n{table.table(summed.lines, prices=args.prices)}")
     return DONE

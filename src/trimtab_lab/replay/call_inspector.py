@@ -65,14 +65,15 @@ def request_diff(call: InspectedCall, *, colour: bool = False) -> str:
         lines.append(f"! raised {call.answer.error}; the whole request is judged")
     sent = call.answer.sent
     lines += [f"! {place}: {why}" for place, why in (sent.notes if sent is not None else ())]
-    before, after = list(_text(call.full)), list(_text(call.sent))
+    before, after = list(as_lines(call.full)), list(as_lines(call.sent))
     lines += difflib.unified_diff(
         before, after, "the whole request", "what is sent", lineterm="", n=CONTEXT_LINES
     )
     return "\n".join(_painted(line) if colour else line for line in lines)
 
 
-def _text(views: Sequence[MessageView]) -> Iterator[str]:
+def as_lines(views: Sequence[MessageView]) -> Iterator[str]:
+    """Messages as text for people: a heading with the speaker and the calls, then what it says."""
     for view in views:
         tools = ", ".join(call.tool for call in view.message.calls)
         yield f"── {view.message.role}{f' calls {tools}' if tools else ''}"

@@ -32,7 +32,7 @@ def as_html(summary: ReplaySummary) -> str:
     pooled, prices = summary.pooled, summary.prices
     policies = list(dict.fromkeys(row.policy for row in (*pooled, *summary.lines)))
     heads = [head for _, head, _ in COLUMNS]
-    plain = verdict.plain_heads(pooled)
+    plain = verdict.plain_heads(pooled, summary.named_prices)
     text: str = page.render(
         style=Markup(stylesheet(__package__)),
         prices=prices,
@@ -40,7 +40,7 @@ def as_html(summary: ReplaySummary) -> str:
         recordings=max((row.recordings for row in pooled), default=0),
         calls=max((row.calls for row in pooled), default=0),
         left_out=verdict.left_out_note(summary.left_out) if summary.left_out else "",
-        verdicts=verdict.window_verdicts(pooled, prices),
+        verdicts=verdict.window_verdicts(pooled, summary.named_prices),
         plain=list(verdict.column_meanings(plain, prices).items()),
         about=[(name, verdict.POLICIES[name]) for name in policies if name in verdict.POLICIES],
         windows=list(_windows(pooled, plain)),

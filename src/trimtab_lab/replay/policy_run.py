@@ -120,6 +120,7 @@ def result(
         "format": index.recording.format,
         "native": recording.format,
         "model": recording.model,
+        "hour": recording.wrote_for_an_hour,
         "tokens": index.tokens(index.turns[-1]) if index.turns else 0,
         "policy": policy.name,
         "version": policy.version,

@@ -16,7 +16,7 @@ from trimtab_lab.replay.verdict import verdict
 def as_json(summary: ReplaySummary) -> str:
     """The verdict, all table rows, and the rows of every recording."""
     whole = {
-        "verdict": verdict(summary.pooled, summary.left_out, summary.prices),
+        "verdict": verdict(summary.pooled, summary.left_out, summary.named_prices),
         "prices": summary.prices, "left_out": summary.left_out,
         "pooled": [asdict(line) for line in summary.pooled],
         "lines": [asdict(line) for line in summary.lines], "results": list(summary.results),

@@ -150,7 +150,9 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
             )
     bills = {name: billed(rows, table) for name, table in TABLES.items()}
     bills |= {_in_full(name): full_billed(rows, table) for name, table in TABLES.items()}
-    dollars, full_dollars, priced = _dollars(rows, result.get("model"))
+    dollars, full_dollars, priced = _dollars(
+        rows, result.get("model"), hour=bool(result.get("hour"))
+    )
     return Tally(
         1, len(rows), sums, billed(rows, prices), full_billed(rows, prices), bills,
         dollars, full_dollars, priced, [row.cpu_us for row in rows],
@@ -160,13 +162,15 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     )  # fmt: skip
 
 
-def _dollars(rows: Sequence[CallMetrics], name: str | None) -> tuple[float, float, int]:
+def _dollars(
+    rows: Sequence[CallMetrics], name: str | None, *, hour: bool
+) -> tuple[float, float, int]:
     """(cost in US dollars of what was sent, of sending everything, 1); zeros if the model has no
-    list price."""
+    list price.  ``hour``: with a cache that lives for an hour."""
     model = models.find(name) if name else None
     if model is None or model.input_price is None:
         return 0.0, 0.0, 0
-    prices, dollars = of_model(model), model.input_price / 1e6
+    prices, dollars = of_model(model, hour=hour), model.input_price / 1e6
     return billed(rows, prices) * dollars, full_billed(rows, prices) * dollars, 1
 
 
@@ -195,24 +199,31 @@ class SummaryRow:
 @dataclass(frozen=True)
 class ReplaySummary:
     """The data of a report: the results, table rows by group (``lines``) and over all (``pooled``),
-    the price table, and how many recordings were left out because they fit the smallest window."""
+    the price table, whether it was named, in place of the models' own prices, and how many
+    recordings were left out because they fit the smallest window."""
 
     results: Sequence[Mapping[str, Any]]
     lines: Sequence[SummaryRow]
     pooled: Sequence[SummaryRow]
     prices: str
     left_out: int = 0
+    named: bool = False
+
+    @property
+    def named_prices(self) -> str:
+        """The price table if it was named; "": the models' own prices count."""
+        return self.prices if self.named else ""
 
     @classmethod
     def of(
         cls, results: Sequence[Mapping[str, Any]], *, prices: str = "claude-5m",
         by: Callable[[Mapping[str, Any]], str] = lambda result: str(result["source"]),
-        left_out: int = 0,
+        left_out: int = 0, named: bool = False,
     ) -> ReplaySummary:  # fmt: skip
         """Summarize ``results``.  Raises InvalidSetting for an unknown price table."""
         lines = summarize(results, prices=prices, by=by)
         pooled = summarize(results, prices=prices, by=lambda result: "all")
-        return cls(results, lines, pooled, prices, left_out)
+        return cls(results, lines, pooled, prices, left_out, named)
 
 
 INTERVALS = ("recall", "old", "g1", "g3", "lines", "cost")

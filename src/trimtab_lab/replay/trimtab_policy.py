@@ -14,7 +14,7 @@ from trimtab.jsontext.paths import escape
 from trimtab.logs.recording import Recording
 from trimtab.planning.presets import PRESETS
 from trimtab_lab.replay.message_views import own_counter
-from trimtab_lab.replay.policies import PolicyOutput, PolicyStep
+from trimtab_lab.replay.policies import PolicyOutput
 from trimtab_lab.replay.recording_index import RecordingIndex
 
 APART = {"cli"}
@@ -59,7 +59,7 @@ class Trimtab:
             raise ValueError(f"give a target or a preset: {', '.join(PRESETS)}")
         self.options = trimtab.Settings(**given)
 
-    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
+    def start(self, index: RecordingIndex, window: int) -> PlayedSession:
         """One session for the whole recording."""
         recording = index.recording
         session = trimtab.Session(
@@ -67,18 +67,26 @@ class Trimtab:
             model=recording.model, clock=lambda: 0.0,
             settings=trimtab.Settings(counter=own_counter()) | self.options,
         )  # fmt: skip
-        gaps = iter(seconds_between(recording))
+        return PlayedSession(session, seconds_between(recording))
 
-        def step(body: dict[str, Any]) -> PolicyOutput:
-            fitted = session.fit(body, settings=trimtab.Settings(idle_seconds=next(gaps, None)))
-            report = fitted.report
-            edits = [edit for edit in report.edits if edit.new and edit.handle]
-            target = report.limits["target_tokens"]
-            return PolicyOutput(
-                fitted.request,
-                room=(report.tokens_after, target) if edits and target else None,
-                originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
-                notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
-            )
 
-        return step
+class PlayedSession:
+    """A step of the policy: the session, and the result of its last turn."""
+
+    def __init__(self, session: trimtab.Session, gaps: Iterator[float | None]) -> None:
+        self.session, self._gaps = session, gaps
+        self.fitted: trimtab.Fitted | None = None
+
+    def __call__(self, body: dict[str, Any]) -> PolicyOutput:
+        """Fit the next request."""
+        idle = trimtab.Settings(idle_seconds=next(self._gaps, None))
+        self.fitted = fitted = self.session.fit(body, settings=idle)
+        report = fitted.report
+        edits = [edit for edit in report.edits if edit.new and edit.handle]
+        target = report.limits["target_tokens"]
+        return PolicyOutput(
+            fitted.request,
+            room=(report.tokens_after, target) if edits and target else None,
+            originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
+            notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
+        )

@@ -7,29 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from trimtab.amounts import many, short
+from trimtab.pricing import outcome
 from trimtab.reporting.columns import aligned
 from trimtab_lab.replay.summary import SummaryRow
 
 OURS = "trimtab"
-WIDTH = 96
+WIDTH = 80
 """Width of the explanations in terminal columns."""
 
 COLUMNS: Mapping[str, str] = {
     "refused": "requests the provider would refuse: too long, or against its rules",
-    "cost": "what the prompts cost with a prompt cache, at {prices} prices (--prices names "
-    "others); sending everything, as if nothing were refused, is 1",
-    "dollars": "the same at the list prices of the recorded models, where they have one",
-    "used again": "of the names, paths and numbers that the agent used again, those that were "
-    "still in the request",
-    "old lines": "of the older lines that the agent wrote again, those that were still there word "
-    "for word",
-    "constraints": "sentences in which the user demands or forbids something, still there",
-    "true": "of the lines that notes quote, those that are under the step and file they came "
-    "from, and that no later step changed",
-    "recallable": "of the names, paths and numbers that were no longer there, those that can be "
-    "had again by a handle: by you, and by the model where recall is on",
+    "dollars": "what the prompts cost at the list prices of the recorded models",
+    "cost": "what the prompts cost at {prices} prices; sending everything is 1",
+    "used again": "of names, paths and numbers the agent used again: still in the request",
+    "old lines": "of older lines that it wrote again: still there word for word",
+    "recallable": "of what was no longer there: what a handle gives back",
 }
-"""Column → its meaning."""
+"""Column → its meaning.  A table has dollars or cost: one currency."""
 
 POLICIES: Mapping[str, str] = {
     "none": "sends everything as it is",
@@ -49,10 +43,14 @@ class WindowVerdict(NamedTuple):
     figures: Sequence[tuple[str, str, str]] = ()
 
 
-def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude-5m") -> str:
-    """One paragraph per window: the result of sending everything, and of trimtab."""
-    verdicts = window_verdicts(rows, prices)
-    parts = [f"Window {one.window}. {' '.join(one.sentences)}" for one in verdicts]
+def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "") -> str:
+    """One paragraph per window: the result of sending everything, and of trimtab.
+
+    ``prices``: a table that was asked for, in place of the recorded models' own prices.
+    """
+    parts = [
+        f"Window {one.window}: {' '.join(one.sentences)}" for one in window_verdicts(rows, prices)
+    ]
     if left_out:
         parts.append(left_out_note(left_out))
     return "\n".join(parts)
@@ -71,27 +69,35 @@ def left_out_note(left_out: int) -> str:
     )
 
 
-def window_verdicts(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> list[WindowVerdict]:
+def window_verdicts(rows: Sequence[SummaryRow], prices: str = "") -> list[WindowVerdict]:
     """One verdict per window, the smallest first."""
     verdicts = []
     for window in sorted({row.window for row in rows}):
         by_policy = {row.policy: row for row in rows if row.window == window}
-        sentences, figures = _sentences(by_policy, prices), _figures(by_policy, prices)
-        verdicts.append(WindowVerdict(short(window), list(sentences), list(figures)))
+        sentences = [*_refusals(by_policy), *money_and_losses(by_policy, prices)]
+        figures = list(_figures(by_policy, prices))
+        verdicts.append(WindowVerdict(short(window), sentences, figures))
     return verdicts
 
 
-def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
+def _refusals(rows: Mapping[str, SummaryRow]) -> Iterator[str]:
     everything, ours = rows.get("none"), rows.get(OURS)
-    if everything is not None:
-        calls, refused = everything.calls, _refused(everything)
-        with_ours = f"; with trimtab, {_refused(ours):,.0f}" if ours and _worked(ours) else ""
-        count = everything.recordings
-        some = "1 recording" if count == 1 else f"{count:,} recordings"
-        yield (
-            f"Of {calls:,} calls in {some}, {refused:,.0f} would be refused at this window"
-            f"{with_ours}."
-        )
+    if everything is None:
+        return
+    refused = round(refusals_of(everything))
+    if not refused or (ours is not None and _worked(ours)):
+        still = round(refusals_of(ours)) if ours is not None else 0
+        yield outcome.refusals(refused, everything.calls, still, played=True)
+    else:
+        yield f"{refused:,} of {many(everything.calls, 'request')} would have been refused."
+
+
+def money_and_losses(rows: Mapping[str, SummaryRow], prices: str = "") -> Iterator[str]:
+    """What follows the refusals: the money, and how much the agent still had of what it used.
+
+    ``rows``: those of one window by policy.
+    """
+    everything, ours = rows.get("none"), rows.get(OURS)
     if ours is None:
         return
     why = next(iter(ours.errors), "no reason given")
@@ -100,35 +106,25 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
         return
     if failed := ours.figures.get("failed"):
         yield f"It failed on {failed:,.0f}: {why}."
-    cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
-    if cost is not None:
-        yield (
-            f"The prompts would cost {cost:.2f} times what sending everything would, if nothing "
-            f"were refused, at {prices} prices."
-        )
-    yield from _money(ours)
-    if still_there is not None:
+    yield from _money(ours, prices, refused=everything is None or refusals_of(everything) > 0)
+    if (still_there := ours.figures.get("recall")) is not None:
         yield (
             "Of the names, paths and numbers that the agent used again, "
             f"{_percent(still_there)} were still in the request{_rest(ours)}."
         )
-    if (lines := ours.figures.get("lines")) is not None:
-        yield (
-            f"Of the older lines that it wrote again, {_percent(lines)} were still there word "
-            "for word."
-        )
 
 
-def _money(row: SummaryRow) -> Iterator[str]:
-    """The cost at list prices, and for how many recordings; nothing if none has a price."""
+def _money(row: SummaryRow, prices: str, *, refused: bool) -> Iterator[str]:
+    """In dollars, and for how many recordings; without a known price as a share of everything."""
     spent, whole = row.figures.get("dollars"), row.figures.get("full_dollars")
-    if spent is None or whole is None:
-        return
-    priced, some = _priced(row), ""
-    if priced < row.recordings:
-        some = f" for the {many(priced, 'recording')} with a known price"
-    instead = f"{_dollars(spent)} instead of {_dollars(whole)}"
-    yield f"At the models' own list prices it is {instead}{some}."
+    if not prices and spent is not None and whole is not None:
+        some = "" if _priced(row) == row.recordings else (
+            f" ({many(_priced(row), 'recording')} with a known price)"
+        )  # fmt: skip
+        other = "with everything sent" + (" and nothing refused" if refused else "")
+        yield outcome.money(spent, whole, f"{other}{some}")
+    elif (cost := row.figures.get("cost")) is not None:
+        yield outcome.compared(cost - 1, "sending everything")
 
 
 def _priced(row: SummaryRow) -> int:
@@ -151,20 +147,20 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
     everything, ours = rows.get("none"), rows.get(OURS)
     if ours is None:
         return
-    beside = f"of {ours.calls:,} calls"
+    beside = f"of {ours.calls:,} requests"
     if everything is not None:
-        beside += f"; {_refused(everything):,.0f} without trimtab"
-    yield "refused", f"{_refused(ours) if _worked(ours) else ours.calls:,.0f}", beside
-    cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
-    if cost is not None:
-        yield "cost of the prompts", f"{cost:.2f}", f"times sending everything, at {prices} prices"
+        beside += f"; {refusals_of(everything):,.0f} without trimtab"
+    yield "refused", f"{refusals_of(ours) if _worked(ours) else ours.calls:,.0f}", beside
     spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
-    if spent is not None and whole is not None:
+    if not prices and spent is not None and whole is not None:
         priced, some = _priced(ours), ""
         if priced < ours.recordings:
             some = f", for {priced:,} of {ours.recordings:,} recordings"
-        yield "at list prices", _dollars(spent), f"instead of {_dollars(whole)}{some}"
-    if still_there is not None:
+        beside = f"{outcome.dollars(whole)} with everything sent{some}"
+        yield "cost of the prompts", outcome.dollars(spent), beside
+    elif (cost := ours.figures.get("cost")) is not None:
+        yield "cost of the prompts", f"{cost:.2f}", "times that of everything"
+    if (still_there := ours.figures.get("recall")) is not None:
         beside = f"of the names, paths and numbers that the agent used again{_rest(ours)}"
         yield "still in the request", _percent(still_there), beside
 
@@ -173,16 +169,17 @@ def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:
     return {head: COLUMNS[head].format(prices=prices) for head in heads}
 
 
-def plain_table(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> str:
-    """One line per window and policy, with the meaning of the columns below."""
-    heads = plain_heads(rows)
+def plain_table(rows: Sequence[SummaryRow], prices: str = "claude-5m", named: str = "") -> str:
+    """One line per window and policy, with the meaning of the columns below.
+
+    ``prices``: the table of ``cost``; ``named``: the same where it was asked for.
+    """
+    heads = plain_heads(rows, named)
     body = [[short(row.window), row.policy, *plain_cells(row, heads)] for row in rows]
-    lines = list(aligned([["window", "policy", *heads], *body], left=2, gap=" "))
-    named = [row.policy for row in rows]
-    policies = {name: about for name, about in POLICIES.items() if name in named}
-    for about in (column_meanings(heads, prices), policies):
-        width = max(map(len, about), default=0)
-        lines += ["", *(line for each in about.items() for line in _explained(*each, width))]
+    lines = list(aligned([["window", "policy", *heads], *body], left=2, gap="  "))
+    about = column_meanings(heads, prices)
+    width = max(map(len, about), default=0)
+    lines += ["", *(line for each in about.items() for line in _explained(*each, width))]
     return "\n".join(lines)
 
 
@@ -192,28 +189,22 @@ def _explained(name: str, about: str, width: int) -> Iterator[str]:
     )
 
 
-def plain_heads(rows: Sequence[SummaryRow]) -> list[str]:
-    """The columns with figures: dollars only if a model has a price, true only if a policy makes
-    notes."""
-    has = {
-        "dollars": any(row.figures.get("priced") for row in rows),
-        "true": any(row.figures.get("true") is not None for row in rows),
-    }
-    return [head for head in COLUMNS if has.get(head, True)]
+def plain_heads(rows: Sequence[SummaryRow], prices: str = "") -> list[str]:
+    """The columns: dollars if a model has a price and no other table was asked for, else cost."""
+    in_dollars = not prices and any(row.figures.get("priced") for row in rows)
+    return [head for head in COLUMNS if head != ("cost" if in_dollars else "dollars")]
 
 
 def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
     """A row's figures in the columns ``heads``; "–" if the policy failed on every call."""
     figures, worked = row.figures, _worked(row)
-    cost, dollars = figures.get("cost"), figures.get("dollars")
+    cost, spent = figures.get("cost"), figures.get("dollars")
     cells = {
-        "refused": f"{_refused(row) if worked else row.calls:,.0f}",
+        "refused": f"{refusals_of(row) if worked else row.calls:,.0f}",
         "cost": "–" if cost is None else f"{cost:.2f}",
-        "dollars": "–" if dollars is None else _dollars(dollars),
+        "dollars": "–" if spent is None else outcome.dollars(spent),
         "used again": _percent(figures.get("recall")),
         "old lines": _percent(figures.get("lines")),
-        "constraints": _percent(figures.get("user")),
-        "true": _percent(figures.get("true")),
         "recallable": _percent(figures.get("handle")),
     }
     return [cells[head] if worked or head == "refused" else "–" for head in heads]
@@ -226,11 +217,7 @@ def _percent(share: float | None) -> str:
     return f"{min(share, 99.9):.1f} %" if 99.5 <= share < 100 else f"{share:.0f} %"
 
 
-def _dollars(dollars: float | None) -> str:
-    return "–" if dollars is None else f"${dollars:,.2f}"
-
-
-def _refused(row: SummaryRow) -> float:
+def refusals_of(row: SummaryRow) -> float:
     """Calls that would end in an error: too long, invalid, or the policy itself failed."""
     calls = sum(row.figures.get(name) or 0 for name in ("over", "invalid", "failed"))
     return min(float(row.calls), calls)

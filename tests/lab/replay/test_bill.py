@@ -369,5 +369,7 @@ def test_replay_prices_by_the_cache_that_the_logs_wrote_to(
     usage = claude_usage(0, 500, hour, 10, 50)
     (tmp_path / "a.jsonl").write_text(as_lines(claude_session(usages=[usage] * 3)))
     asked = ["replay", str(tmp_path / "a.jsonl"), "--policy", "none", "--no-outgrown"]
-    assert main([*asked, "--window", "9k", "--workers", "1"]) == 0
-    assert f"at {table} prices" in capsys.readouterr().out
+    assert main([*asked, "--window", "9k", "--workers", "1", "--json", "-"]) == 0
+    whole = json.JSONDecoder().raw_decode(capsys.readouterr().out)[0]
+    assert whole["prices"] == table
+    assert whole["results"][0]["hour"] is bool(hour)

@@ -262,8 +262,7 @@ def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys)
     printed = capsys.readouterr()
     assert code == 0
     assert printed.out.startswith(
-        "Window 1.5k. Of 25 calls in 1 recording, 19 would be refused at this window; with "
-        "trimtab, 0."
+        "Window 1.5k: 19 of 25 requests would have been refused; with trimtab, none."
     )
     assert "mine, window 1,500: 1 recordings, 25 calls" in printed.out
     assert f"trimtab {trimtab.__version__}" in printed.out
@@ -274,7 +273,11 @@ def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys)
     csv_lines = (out / "replay.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in csv_lines] == ["group", *["all"] * 4, *["mine"] * 4]
     page = (out / "replay.html").read_text()
-    assert page.index("19 would be refused") < page.index("<table") < page.index("<details")
+    assert (
+        page.index("19 of 25 requests would have been refused")
+        < page.index("<table")
+        < page.index("<details")
+    )
     assert not re.search(r"src=|href=|@import|url\(|<script", page)  # one file, works offline
 
 
@@ -295,7 +298,7 @@ def test_recordings_that_fit_the_smallest_window_are_left_out_and_it_is_said(log
     assert "no --window given: 100,000 tokens" in said
     assert ": it fits 100,000 tokens whole; --no-outgrown plays them" in said
     assert main([*asked, "--no-outgrown"]) == 0
-    assert "Window 100k. Of 25 calls in 1 recording, 0 would be refused" in capsys.readouterr().out
+    assert "Window 100k: None of 25 requests would have been refused." in capsys.readouterr().out
 
 
 def test_recordings_that_hardly_outgrow_the_window_can_be_left_out(log, capsys):
@@ -383,7 +386,7 @@ def test_table_json_and_csv_need_no_templates_and_a_page_names_the_extra(
     asked = ["replay", log, "--window", "1500", "--policy", "none", "--workers", "1"]
     assert main([*asked, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert "Of 25 calls in 1 recording, 19 would be refused" in printed.out
+    assert "19 of 25 requests would have been refused" in printed.out
     assert "replay.html not written" in printed.err
     assert "pip install 'trimtab[html]'" in printed.err
     names = {file.name for file in (tmp_path / "out").iterdir()}
@@ -440,7 +443,7 @@ def test_a_call_on_which_a_policy_fails_counts_in_no_share():
 def test_the_page_shows_no_figure_of_a_policy_that_failed_on_every_call():
     page = html_report.as_html(failing(set(range(25))))
     row = page.partition('<th scope="row">failing</th>')[2].partition("</tr>")[0]
-    assert re.findall("<td[^>]*>(.*?)</td>", row) == ["25", *["–"] * 5]
+    assert re.findall("<td[^>]*>(.*?)</td>", row) == ["25", *["–"] * 4]
     assert "failing: 25 × ValueError: no room" in page
 
 
@@ -463,5 +466,10 @@ def test_dollars_are_those_of_the_recorded_model():
     rows = [CallMetrics(*row) for row in results[0]["rows"]]
     assert whole.figures["dollars"] == pytest.approx(summary.full_billed(rows, prices) * 3e-6)
     assert ours.figures["full_dollars"] == whole.figures["dollars"] > 0
+    hour = summary.ReplaySummary.of([{**results[0], "hour": True}]).pooled[0]
+    prices = of_model(models.find("claude-sonnet-4-5"), hour=True)
+    assert prices.write == 2.0
+    assert hour.figures["dollars"] == pytest.approx(summary.full_billed(rows, prices) * 3e-6)
+    assert hour.figures["dollars"] > whole.figures["dollars"]
     unknown = job_runner.replay([recording()], policies=["none"], windows=[WINDOW], workers=1)
     assert summary.ReplaySummary.of(unknown).pooled[0].figures["dollars"] is None

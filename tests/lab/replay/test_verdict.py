@@ -25,11 +25,9 @@ def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
         row("trimtab", cost=0.631, recall=98.2, lines=52.4, handle=100.0),
     ]
     assert verdict(rows, 3).splitlines() == [
-        "Window 32k. Of 724 calls in 9 recordings, 629 would be refused at this window; with "
-        "trimtab, 0. The prompts would cost 0.63 times what sending everything would, if nothing "
-        "were refused, at claude-5m prices. Of the names, paths and numbers that the agent used "
-        "again, 98 % were still in the request; the rest can be recalled. Of the older lines that "
-        "it wrote again, 52 % were still there word for word.",
+        "Window 32k: 629 of 724 requests would have been refused; with trimtab, none. trimtab "
+        "costs 37 % less than sending everything. Of the names, paths and numbers that the agent "
+        "used again, 98 % were still in the request; the rest can be recalled.",
         "Not counted: 3 more recordings that fit the window whole, so that trimtab "
         "changes nothing (--no-outgrown counts them).",
     ]
@@ -46,16 +44,32 @@ def test_the_rest_is_not_called_recallable_where_it_is_not(handle: float | None,
 
 def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
     priced = {"dollars": 12.345, "full_dollars": 21.0}
-    said = verdict([row("trimtab", **priced, priced=9)])
-    assert "At the models' own list prices it is $12.35 instead of $21.00. Of the names" in said
+    said = verdict([row("none"), row("trimtab", **priced, priced=9)])
+    assert (
+        "trimtab costs $8.65 less: $12.35 for the prompts, $21.00 with everything sent. Of" in said
+    )
     some = [
-        row("none", **{**priced, "dollars": 21.0}, priced=7),
+        row("none", over=3, **{**priced, "dollars": 21.0}, priced=7),
         row("trimtab", **priced, priced=7),
     ]
-    assert "$21.00 for the 7 recordings with a known price." in verdict(some)
+    assert "with everything sent and nothing refused (7 recordings with a known" in verdict(some)
     one = [row("trimtab", **priced, priced=1)]
-    assert "$21.00 for the 1 recording with a known price." in verdict(one)
-    assert "$12.35" in plain_table(some)
+    assert "(1 recording with a known price)." in verdict(one)
+
+
+def test_a_report_has_one_currency():
+    priced = {"dollars": 0.394, "full_dollars": 0.357, "priced": 9, "cost": 0.94}
+    rows = [row("none", **{**priced, "dollars": 0.357, "cost": 1.0}), row("trimtab", **priced)]
+    said = verdict(rows)
+    assert "trimtab costs $0.03 more: $0.39 for the prompts, $0.36 with everything sent." in said
+    assert "times" not in said
+    assert "%  less" not in said
+    assert "dollars" in plain_table(rows)
+    assert "cost " not in plain_table(rows).splitlines()[0]
+    named = verdict(rows, prices="claude-1h")
+    assert "trimtab costs 6.0 % less than sending everything." in named
+    assert "$" not in named
+    assert "$" not in plain_table(rows, "claude-1h", "claude-1h")
     assert "dollars" not in plain_table([row("none"), row("trimtab")])
 
 
@@ -63,9 +77,8 @@ def test_each_large_figure_says_what_it_is_a_part_of():
     money = {"dollars": 12.345, "full_dollars": 21.0, "priced": 7}
     rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0, **money)]
     assert window_verdicts(rows)[0].figures == [
-        ("refused", "0", "of 724 calls; 629 without trimtab"),
-        ("cost of the prompts", "0.63", "times sending everything, at claude-5m prices"),
-        ("at list prices", "$12.35", "instead of $21.00, for 7 of 9 recordings"),
+        ("refused", "0", "of 724 requests; 629 without trimtab"),
+        ("cost of the prompts", "$12.35", "$21.00 with everything sent, for 7 of 9 recordings"),
         ("still in the request", "98 %",
          "of the names, paths and numbers that the agent used again; the rest can be recalled"),
     ]  # fmt: skip
@@ -75,7 +88,7 @@ def test_a_policy_that_failed_on_every_call_has_no_figures():
     rows = [row("none", over=724), row("trimtab", failed=724)]
     assert "failed on every call: CannotFit: too small. Choose a larger window." in verdict(rows)
     line = plain_table(rows).splitlines()[2].split()
-    assert line == ["32k", "trimtab", "724", "–", "–", "–", "–", "–"]
+    assert line == ["32k", "trimtab", "724", "–", "–", "–", "–"]
 
 
 def test_a_policy_that_failed_on_some_calls_says_so():
@@ -95,7 +108,7 @@ def test_no_line_of_the_table_is_wider_than_a_terminal_of_100_columns():
 
 def test_each_window_has_its_sentence_and_its_lines():
     rows = [row(policy, window) for window in (60_000, 200_000) for policy in ("none", "trimtab")]
-    assert [line.split()[1] for line in verdict(rows).splitlines()] == ["60k.", "200k."]
+    assert [line.split()[1] for line in verdict(rows).splitlines()] == ["60k:", "200k:"]
     assert [line.split()[0] for line in plain_table(rows).splitlines()[1:5]] == [
         "60k", "60k", "200k", "200k",
     ]  # fmt: skip
