@@ -27,6 +27,11 @@ _LAB = "trimtab_lab.commands."
 
 GROUPS: dict[str, dict[str, Command]] = {
     "start here": {
+        "demo": Command(
+            "Watch a recorded session outgrow its window, with nothing to set up.",
+            f"{_LAB}demo",
+            ("trimtab demo", "trimtab demo --html demo.html"),
+        ),
         "run": Command(
             "Start a coding agent that never outgrows its window.",
             "trimtab.cli.proxy",

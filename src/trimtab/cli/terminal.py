@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_COLOURS = {"bar": "36", "over": "31", "dim": "2", "bold": "1"}
+_COLOURS = {"bar": "36", "over": "31", "dim": "2", "bold": "1", "before": "31", "after": "32"}
 
 
 def clean(text: str) -> str:

@@ -1,0 +1,1 @@
+"""``trimtab demo``: a recorded session that outgrows its window, played on this machine."""
