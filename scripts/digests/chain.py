@@ -20,6 +20,8 @@ PLACES = {
     "LearnedLimits": ("trimtab.retry.learned_limits", "trimtab.sending.learned"),
     "Duplicates": ("trimtab.settings", "trimtab"),
     "prunable": ("trimtab.sessions.session_turns", "trimtab.session"),
+    "prune": ("trimtab.sessions.pruning",),
+    "take_out": ("trimtab.sessions.session_turns",),
     "FailedInputs": ("trimtab.settings", "trimtab"),
 }
 """All that is used of the package beside what it exports, and where it may stand: a renamed one
@@ -32,6 +34,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "LearnedLimits": ("LearnedLimits",),
     "Duplicates": ("Duplicates",),
     "prunable": ("prunable",),
+    "prune": ("prune",),
+    "take_out": ("take_out",),
     "FailedInputs": ("FailedInputs",),
 }
 

@@ -197,7 +197,11 @@ def _prune(session: Any, count: int, request: Any, done: Any) -> None:
         own = getattr(session, "prunable", None)
         able = own(request) if own else internal("prunable")(session, request)
         names = [one.name for one in able]
-        session.prune(request, names[::3])
+        if hasattr(session, "prune"):
+            session.prune(request, names[::3])
+        else:
+            prune = internal("prune")
+            internal("take_out")(session, request, lambda given: prune(given, names[::3]))
 
 
 def with_option(record: Record, name: str) -> Found:

@@ -61,8 +61,6 @@ def _questions(session: Any, words: Words, count: int) -> Iterator[Callable[[], 
         yield partial(session.recall, handle)
         yield partial(session.recall, handle, 10, 400)
         yield partial(session.recall, handle, steps="1-2")
-        yield partial(session.contents, handle)
-        yield partial(session.shown, handle)
         yield partial(session.search, word, handle)
         yield partial(session.look_up, handle=handle)
         yield partial(session.look_up, handle=handle, search=word)

@@ -1,7 +1,7 @@
 """trimtab makes a request fit its model and keeps every original.
 
-``fit``, ``Session``, ``check``, ``repair`` and ``convert`` are the whole of it.  A name is
-loaded when it is first used, so importing costs next to nothing.
+``fit`` and ``Session`` are what most programs need; ``wrap`` does the same for an SDK's client.
+A name is loaded when it is first used, so importing costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from trimtab import errors as errors
     from trimtab import events as events
     from trimtab import report as report
+    from trimtab import retry as retry
     from trimtab import settings as settings
     from trimtab import stores as stores
     from trimtab import testing as testing
-    from trimtab.api import check, fit, repair
+    from trimtab.api import check, count_tokens, fit, repair
     from trimtab.clients.wrapping import wrap
     from trimtab.config import load_settings
     from trimtab.conversion import convert
@@ -32,13 +33,10 @@ if TYPE_CHECKING:
         TrimtabError,
         UnknownHandle,
     )
-    from trimtab.formats import rules as rules
     from trimtab.formats.detect import detect
     from trimtab.reducers.articles.article import ArticleRule
     from trimtab.reporting.measured import measure
     from trimtab.request.fitted import Fitted
-    from trimtab.retry import flow as flow
-    from trimtab.retry import refusals as refusals
     from trimtab.session import Session
     from trimtab.sessions.note_tool import note_tool
     from trimtab.sessions.recall_tool import recall_tool
@@ -47,10 +45,9 @@ if TYPE_CHECKING:
     from trimtab.summarizers.summarizer import Summarizer
 
     __version__: str
-    transports = clients
 
 _WHERE = {
-    "api": ("check", "fit", "repair"),
+    "api": ("check", "count_tokens", "fit", "repair"),
     "clients.wrapping": ("wrap",),
     "config": ("load_settings",),
     "conversion": ("convert",),
@@ -70,17 +67,11 @@ _WHERE = {
     "formats.detect": ("detect",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
-_PARTS = {
-    **{name: name for name in (
-        "batch", "clients", "conversion", "errors", "events", "report",
-        "settings", "stores", "testing",
-    )},
-    "flow": "retry.flow",
-    "refusals": "retry.refusals",
-    "rules": "formats.rules",
-    "transports": "clients",
-}  # fmt: skip
-"""Modules that are public as a whole: the name users say, and where it lives."""
+_PARTS = (
+    "batch", "clients", "conversion", "errors", "events", "report", "retry", "settings", "stores",
+    "testing",
+)  # fmt: skip
+"""Modules that are public as a whole."""
 
 if not TYPE_CHECKING:  # so that a type checker catches a misspelt name
 
@@ -90,12 +81,24 @@ if not TYPE_CHECKING:  # so that a type checker catches a misspelt name
         if name == "__version__":
             return _installed_version()
         if name not in _PARTS and name not in _MODULE:
-            raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+            raise AttributeError(f"trimtab has no attribute {name!r}{_meant(name)}")
         with forking.loading:
             if name in _PARTS:
-                return import_module(f"trimtab.{_PARTS[name]}")
+                return import_module(f"trimtab.{name}")
             value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
         return value
+
+
+def _meant(name: str) -> str:
+    """The public name that somebody probably meant, as the end of an error."""
+    if name.startswith("_"):
+        return ""
+    from trimtab.suggestions import nearest
+
+    fits = dict.fromkeys(("compact", "compress", "shrink", "trim", "truncate"), "fit")
+    others = {"transports": "clients", "flow": "retry.flow", "refusals": "retry.refusals"}
+    meant = {**fits, **others}.get(name)
+    return f"; did you mean {meant}?" if meant else nearest(name, [*__all__, *_PARTS])
 
 
 def _installed_version() -> str:
@@ -127,6 +130,7 @@ __all__ = [
     "UnknownHandle",
     "check",
     "convert",
+    "count_tokens",
     "detect",
     "fit",
     "load_settings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from trimtab import formats
 from trimtab.errors import expect
@@ -13,6 +13,7 @@ from trimtab.formats.registry import FormatName
 from trimtab.formats.rules import Violation
 from trimtab.planning.presets import PresetName
 from trimtab.reporting import log
+from trimtab.reporting.measured import measure
 from trimtab.request import pipeline
 from trimtab.request.fitted import Fitted
 from trimtab.request.received import TurnInputs
@@ -26,12 +27,14 @@ from trimtab.settings import (
 )
 from trimtab.transcript.tokens import Counter
 
+R = TypeVar("R")
+
 
 @naming_nearest
 def fit(
-    request: Any,
-    *,
+    request: R,
     window: int | str | None = None,
+    *,
     reserve: int | str | None = None,
     model: str | None = None,
     format: FormatName | None = None,
@@ -39,7 +42,7 @@ def fit(
     target: float | str | None = None,
     recall: bool | None = None,
     settings: Settings | None = None,
-) -> Fitted:
+) -> Fitted[R]:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
 
     ``request``: a body (dict), a bare list of messages, or JSON as str or bytes.  It is never
@@ -99,13 +102,13 @@ def check(
 
 @naming_nearest
 def repair(
-    request: Any,
+    request: R,
     *,
     format: FormatName | None = None,
     model: str | None = None,
     open_tail: bool = False,
     counter: str | Callable[[str], int] | Counter | None = None,
-) -> Fitted:
+) -> Fitted[R]:
     """Repair a request's violations and change nothing else; what is removed can be recalled.
 
     Raises InvalidRequest, InvalidSetting.
@@ -121,3 +124,16 @@ def repair(
     done = Fitted(result, result.originals)
     log.log_fit(result, done)
     return done
+
+
+@naming_nearest
+def count_tokens(
+    request: Any, model: str | None = None, *, format: FormatName | None = None
+) -> int:
+    """Tokens of a request as its provider counts them, as well as we know: what ``fit`` compares
+    with the window.
+
+    ``model``: None: the request's.  Messages, tools and system prompt count, an answer does not.
+    ``measure`` says where they are.  Raises InvalidRequest, InvalidSetting.
+    """
+    return measure(request, model=model, format=format).total

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import InvalidSetting, expect
 from trimtab.reducers import Reducer
-from trimtab.setting_kinds import Declared, nearest, readable
+from trimtab.setting_kinds import Declared, readable
 from trimtab.settings import Settings
+from trimtab.suggestions import nearest
 
 if TYPE_CHECKING:  # it loads urllib
     from pathlib import Path

@@ -6,11 +6,12 @@ from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.lazy import cached_property
+from trimtab.suggestions import SuggestsNames
 
 Value = TypeVar("Value")
 SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
@@ -103,8 +104,13 @@ def _known(value: Value) -> Value:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(SuggestsNames):
     """Everything that happened to one request; ``str`` of it is meant to be read."""
+
+    _GUESSES: ClassVar[Mapping[str, str]] = {
+        "saved": "tokens_saved", "changes": "edits", "cuts": "edits", "history": "edits",
+        "changed": "modified", "text": "str(report)", "window": 'limits["window"]',
+    }  # fmt: skip
 
     reason: str
     format: str
@@ -152,6 +158,11 @@ class Report:
         return self._losses()
 
     @property
+    def tokens_saved(self) -> int:
+        """Tokens before minus tokens after."""
+        return self.tokens_before - self.tokens_after
+
+    @property
     def modified(self) -> bool:
         """Whether the request sent differs from the one received: an edit always removes bytes."""
         return bool(self.edits or self.repairs)
@@ -180,6 +191,7 @@ class Report:
             "factor": self.factor,
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
+            "tokens_saved": self.tokens_saved,
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
             "minimum": self.minimum,

@@ -13,25 +13,33 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack
 
 from trimtab import config
 from trimtab.errors import TrimtabError, expect, expect_text
-from trimtab.formats.engine.sdk_objects import as_mapping
-from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 from trimtab.formats.registry import FormatName
 from trimtab.planning.presets import PresetName
-from trimtab.request.fitted import Fitted, withdrawal_of
+from trimtab.report import Report
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.request.pipeline import run
 from trimtab.request.received import TurnInputs
-from trimtab.sessions.session_turns import PruneKeywords, SessionTurns
+from trimtab.sessions.edit_history import take_back
+from trimtab.sessions.session_turns import PruneKeywords, SessionTurns, follow, take_out
 from trimtab.sessions.turn import with_summarizer
-from trimtab.settings import FitKeywords, Settings, naming_nearest, with_keywords
+from trimtab.settings import (
+    FitKeywords,
+    KeywordsOfFit,
+    Settings,
+    naming_nearest,
+    with_keywords,
+)
 
 if TYPE_CHECKING:
     from trimtab.retry.learned_limits import LearnedLimits
     from trimtab.sessions.pruning import Pruned
     from trimtab.stores.base import Store
+
+R = TypeVar("R")
 
 
 class SessionKeywords(FitKeywords, total=False):
@@ -104,20 +112,28 @@ class Session(SessionTurns):
         """The session's settings; keywords of a single ``fit`` win over them."""
         return self._settings
 
+    @property
+    def report(self) -> Report:
+        """The report of the last ``fit``.  Raises TrimtabError before the first one."""
+        if self._last_fitted is None:
+            raise TrimtabError("no request was fitted yet: call session.fit(request) first")
+        return self._last_fitted.report
+
     # --- turns ---
 
     def fit(
         self,
-        request: Any,
+        request: R,
+        window: int | str | None = None,
         *,
         conversation: str | None = None,
         destination: str | None = None,
         refused: Sequence[str] = (),
-        **keywords: Unpack[FitKeywords],
-    ) -> Fitted:
+        **keywords: Unpack[KeywordsOfFit],
+    ) -> Fitted[R]:
         """Fit one request.  Keywords are those of ``trimtab.fit`` and win over the session's.
 
-        ``destination``, ``refused``: for who drives ``trimtab.flow``: where the request goes
+        ``destination``, ``refused``: for who drives ``trimtab.retry.flow``: where the request goes
         (``flow``'s key), and the rules that refusals named.  Without a destination, what
         ``refused()`` learned of the model applies.
 
@@ -127,7 +143,9 @@ class Session(SessionTurns):
         if conversation is not None:
             expect_text("conversation", conversation)
         inputs = TurnInputs(
-            self._with(keywords), destination=destination or "", refused=tuple(refused)
+            self._with({"window": window, **keywords}),
+            destination=destination or "",
+            refused=tuple(refused),
         )
         fitted = self._fit_whole(request, inputs, conversation)
         if destination is not None or (self._learned is None and self._conversations is None):
@@ -135,15 +153,22 @@ class Session(SessionTurns):
         from trimtab.retry import by_hand
 
         again = partial(self._fit_again, fitted)
-        return by_hand.with_known_limits(fitted, again, self.learned)
+        return by_hand.with_known_limits(fitted, again, learned_limits(self))
 
     async def afit(
-        self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
-    ) -> Fitted:
+        self,
+        request: R,
+        window: int | str | None = None,
+        *,
+        conversation: str | None = None,
+        **keywords: Unpack[KeywordsOfFit],
+    ) -> Fitted[R]:
         """``fit`` in a thread, so that it does not block the event loop."""
         import asyncio
 
-        return await asyncio.to_thread(self.fit, request, conversation=conversation, **keywords)
+        return await asyncio.to_thread(
+            lambda: self.fit(request, window, conversation=conversation, **keywords)
+        )
 
     def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
         """Learn from the usage in an answer how the provider counts this model's tokens.
@@ -157,42 +182,17 @@ class Session(SessionTurns):
         if isinstance(answer, str):
             expect(answer.lstrip()[:1] == "{", "answer", answer, "a response, or its JSON")
         if (answered := fitted or self._last_fitted) is not None:
-            self.follow(answer, answered)
-            if answered.attempts is not None:
+            follow(self, answer, answered)
+            if facts_of(answered).attempts is not None:
                 from trimtab.retry import by_hand
 
                 by_hand.accepted(answered)
         with self._lock:
-            fact = self._observed.answer(answer, fitted.counted if fitted else None)
+            fact = self._observed.answer(answer, facts_of(fitted).counted if fitted else None)
         if fact is not None and self._conversations is not None:
             self._conversations.write_fact_soon(fact[0], json.loads(fact[1]))
 
-    def follow(self, answer: Any, fitted: Fitted) -> None:
-        """Record the history behind an answer's id.  A later request that names the id can then be
-        sent in full once the server's history no longer fits.  ``observe`` calls this.
-
-        ``answer``: a whole one, or the events of its stream, one by one."""
-        whole = as_mapping(answer)
-        if isinstance(whole, Mapping) and "event_type" in whole:
-            fitted.streamed = fitted.streamed or StreamedSteps()
-            whole = fitted.streamed.take(whole)
-        self._chains.take(
-            fitted.given(), whole, fitted.tokens_after, fitted.scale,
-            was_whole=fitted.chained is not None,
-        )  # fmt: skip
-
     # --- after a refusal ---
-
-    @property
-    def learned(self) -> LearnedLimits:
-        """What refusals taught of endpoints and models; kept in the store, if there is one."""
-        from trimtab.retry.learned_limits import LearnedLimits
-        from trimtab.retry.stored_limits import StoredLimits
-
-        if self._learned is None:
-            stored = self._conversations
-            self._learned = LearnedLimits(None if stored is None else StoredLimits(stored))
-        return self._learned
 
     def refused(self, error: Any, fitted: Fitted) -> Fitted | None:
         """The next attempt after the provider refused ``fitted.request``; None if there is none,
@@ -216,52 +216,11 @@ class Session(SessionTurns):
 
         expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
         again = partial(self._fit_again, fitted)
-        return by_hand.next_attempt(error, fitted, again, self.learned, self.take_back)
-
-    def take_back(self, fitted: Fitted) -> None:
-        """Undo the new edits of ``fitted``, and forget the rules that it was repaired for: they
-        were a guess, and the provider refused it as well."""
-        for edit in fitted.report.edits:
-            if edit.new:
-                self.undo(edit.handle)
-                self.unpin(edit.handle)
-        if keys := withdrawal_of(fitted):
-            stored, last = self._conversations, self._last
-            conversation = last if stored is None else stored.by_id(fitted.conversation)
-            self._add(conversation, lambda journal: journal.add((), {}, keys))
-
-    # --- results removed on request (pruning) ---
-
-    def prune(
-        self, request: Any, names: Sequence[str], **keywords: Unpack[PruneKeywords]
-    ) -> Pruned:
-        """Remove results from the next ``fit`` on; their originals stay recallable.
-
-        What cannot be removed is reported with the reason.  Keywords are those of ``fit``, and
-        ``conversation``.  Raises StoreError if the store does not keep the edits.
-        """
-        from trimtab.sessions.pruning import prune
-
-        return self._take_out_results(request, keywords, lambda measured: prune(measured, names))
-
-    def distill(
-        self, request: Any, words: Mapping[str, str], **keywords: Unpack[PruneKeywords]
-    ) -> Pruned:
-        """Like ``prune``; ``words``: each result's name → the model's text in its place."""
-        from trimtab.sessions.pruning import distill
-
-        return self._take_out_results(request, keywords, lambda measured: distill(measured, words))
-
-    def compress(
-        self, request: Any, first: str, last: str, words: str, **keywords: Unpack[PruneKeywords]
-    ) -> Pruned:
-        """Like ``prune`` for all results from ``first`` to ``last``: the model's ``words`` replace
-        them and the long arguments of their calls."""
-        from trimtab.sessions.pruning import compress
-
-        return self._take_out_results(
-            request, keywords, lambda measured: compress(measured, first, last, words)
+        return by_hand.next_attempt(
+            error, fitted, again, learned_limits(self), partial(take_back, self)
         )
+
+    # --- before a cut ---
 
     def preview(self, request: Any, **keywords: Unpack[PruneKeywords]) -> Fitted:
         """The request as a cut made now would leave it, due or not: ``report`` says what would be
@@ -276,13 +235,30 @@ class Session(SessionTurns):
     def sweep(
         self, request: Any, most: int | None = None, **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
-        """Like ``prune`` for the newest ``most`` results; None: all since the last user message."""
-        from trimtab.sessions.pruning import sweep
+        """Take the newest ``most`` tool results out, from the next ``fit`` on; None: all since the
+        last user message.  Their originals stay recallable.
 
-        return self._take_out_results(request, keywords, lambda measured: sweep(measured, most))
+        What is protected, short, or of the step that is going on stays.  Keywords are those of
+        ``fit``, and ``conversation``.  Raises StoreError if the store does not keep the edits.
+        """
+        from trimtab.sessions import pruning
+
+        return take_out(self, request, lambda measured: pruning.sweep(measured, most), **keywords)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TrimtabError(
             "a Session has locks and a store and cannot be pickled or copied: in the other process "
             "make Session(journal=session.journal), or Session(store=…) with the same store"
         )
+
+
+def learned_limits(session: Session) -> LearnedLimits:
+    """What refusals taught a session of endpoints and models; kept in the store, if there is
+    one."""
+    from trimtab.retry.learned_limits import LearnedLimits
+    from trimtab.retry.stored_limits import StoredLimits
+
+    if session._learned is None:
+        stored = session._conversations
+        session._learned = LearnedLimits(None if stored is None else StoredLimits(stored))
+    return session._learned

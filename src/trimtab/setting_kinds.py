@@ -7,10 +7,8 @@ that these name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -131,26 +129,6 @@ def _holds(kind: ValueKind, value: Any) -> bool:
         return kind.holds(value)
     except Exception:  # a value of a foreign class may raise anything
         return False
-
-
-_ELSEWHERE = {
-    "error_pruning": "failed_inputs", "purge_errors": "failed_inputs",
-    "deduplication": "duplicates", "dedup": "duplicates",
-    "supersede_writes": "superseded",
-    "min_age": "min_calls", "turns": "min_turns",
-    "turn_protection": "protected_turns",
-    "protected_file_patterns": "protected_paths",
-    "context_window": "window", "max_context": "window", "max_tokens": "reserve",
-}  # fmt: skip
-"""What other programs call a setting → our name for it."""
-
-
-def nearest(name: str, names: Sequence[str] | Set[str], lead: str = "") -> str:
-    """``"; did you mean …?"`` with the name that was probably meant; "" where none is near."""
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")
-    called = _ELSEWHERE.get(plain, plain)
-    matches = [called] if called in names else get_close_matches(name, sorted(names), n=1)
-    return f"; did you mean {lead}{matches[0]}?" if matches else ""
 
 
 # --- reading -----------------------------------------------------------------------------------

@@ -35,7 +35,6 @@ from trimtab.setting_kinds import (
     check_kinds,
     declared,
     list_of,
-    nearest,
     one_of,
     one_of_names,
     program_only,
@@ -43,6 +42,7 @@ from trimtab.setting_kinds import (
     table,
 )
 from trimtab.setting_tables import ARTICLES, SUMMARIZER
+from trimtab.suggestions import nearest
 from trimtab.summarizers.endpoint import Endpoint
 from trimtab.summarizers.summarizer import Summarizer
 from trimtab.transcript.client_requests import SIGNATURES
@@ -277,13 +277,12 @@ class Settings:
         return f"Settings({inner})"
 
 
-class FitKeywords(TypedDict, total=False):
-    """The keywords of ``fit``: common settings, and all others in ``settings``.
+class KeywordsOfFit(TypedDict, total=False):
+    """The keywords of ``fit`` behind ``window``: common settings, and all others in ``settings``.
 
     None means not set.
     """
 
-    window: int | str | None
     reserve: int | str | None
     model: str | None
     format: FormatName | None
@@ -291,6 +290,12 @@ class FitKeywords(TypedDict, total=False):
     target: float | str | None
     recall: bool | None
     settings: Settings | None
+
+
+class FitKeywords(KeywordsOfFit, total=False):
+    """``window`` and the keywords of ``fit``."""
+
+    window: int | str | None
 
 
 def with_keywords(base: Settings, keywords: FitKeywords) -> Settings:

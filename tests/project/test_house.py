@@ -31,6 +31,7 @@ FRAMEWORKS = {"langchain": {"langchain", "langchain_core", "langgraph"}}
 """Third-party, and at once: by the folder of ``clients`` that is for them."""
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
 LAZY |= {"mcp", "mcp_types"}
+LAZY |= {"typing_extensions"}  # for type checkers alone
 LAZY |= {"anthropic", "google", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 LAZY |= {"jinja2", "markupsafe", "prometheus_client"}  # of pages and metrics
@@ -185,19 +186,26 @@ def test_every_public_name_loads_and_none_hides_behind_a_file_of_that_name():
 
 
 PARTS = (
-    "errors", "events", "flow", "report", "rules", "settings", "stores", "testing", "transports",
+    "batch", "clients", "conversion", "errors", "events", "report", "retry", "settings", "stores",
+    "testing",
 )  # fmt: skip
+FITTED = {
+    "archive", "arm", "changed", "conversation", "messages", "recall", "report", "request",
+    "tokens_after", "tokens_before",
+}  # fmt: skip
 SESSION = {
-    "afit", "archive", "close", "compress", "contents", "distill", "fit", "follow",
-    "from_config", "history", "journal", "learned", "look_up", "observe", "pin", "pins", "preview",
-    "prune", "recall", "refused", "search", "settings", "shown", "stats", "sweep", "take_back",
+    "afit", "archive", "close", "fit", "from_config", "history", "journal", "look_up", "observe",
+    "pin", "pins", "preview", "recall", "refused", "report", "search", "settings", "shown", "stats", "sweep",
     "undo", "unpin",
 }  # fmt: skip
 
 
 def test_what_users_see_is_small_and_the_rest_is_in_parts_that_need_no_import():
-    assert 15 <= len(trimtab.__all__) <= 22
+    assert 15 <= len(trimtab.__all__) <= 24
+    fitted = trimtab.fit([{"role": "user", "content": "hi"}], 9_000)
+    assert {name for name in dir(fitted) if not name.startswith("_")} == FITTED
     assert {name for name in dir(trimtab.Session) if not name.startswith("_")} == SESSION
+    assert trimtab._PARTS == PARTS
     for name in PARTS:
         assert inspect.ismodule(getattr(trimtab, name)), name
     for name in trimtab.settings.__all__:

@@ -27,10 +27,18 @@ from trimtab.testing import StrictProvider
 def pick(flag: bool) -> int:
     messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
     careful = Settings(protected_tools=["todo*"], preset="economy", thinking="drop_block")
-    fitted = trimtab.fit(messages, window=32_000, settings=careful)
+    fitted = trimtab.fit(messages, 32_000, settings=careful)
+    same: list[dict[str, object]] = fitted.request
+    body: dict[str, object] = {"messages": messages, "model": "m"}
+    sent: dict[str, object] = trimtab.repair(body).request
+    plain: trimtab.Fitted = fitted  # of whatever type
+    saved: int = fitted.report.tokens_saved + trimtab.count_tokens(body, "gpt-5.1")
+    print(same, sent, plain.messages[0]["role"], saved)
     both = careful | Settings(early=0, duplicates=Duplicates(enabled=False))
     session = trimtab.Session(window=32_000, preset="economy", settings=both, store="memory:")
+    text: str = session.fit("[]", "32k").request
     session.fit(messages, conversation="c", target=0.5, settings=Settings(calls_left=3))
+    print(text, session.report.edits)
     trimtab.fit(b"[]", format="openai-chat:deepseek", recall=flag)
     trimtab.Session.from_config(window=5, tenant="t")
     trimtab.check(messages, open_tail=True)
@@ -49,7 +57,8 @@ def pick(flag: bool) -> int:
     trimtab.Session(store=trimtab.stores.open_store("memory:"))
     told: list[trimtab.events.Event] = []
     trimtab.fit(messages, settings=Settings(on_event=told.append))
-    trimtab.transports.Guard(session=session)
+    clients: type[Guard] = trimtab.clients.Guard
+    print(clients, trimtab.retry)
     with StrictProvider(window=8_000) as provider:
         print(provider.url)
     name: str = trimtab.detect({"messages": messages, "tools": [tool]}).name
@@ -62,7 +71,9 @@ def pick(flag: bool) -> int:
     return fitted.tokens_after
 
 async def turn(session: trimtab.Session) -> str:
-    fitted = await session.afit("[]", reserve="2k")
+    fitted = await session.afit("[]", 9_000, reserve="2k")
+    text: str = fitted.request
+    print(text)
     return fitted.report.format
 """
 WRONG = (
@@ -79,6 +90,10 @@ WRONG = (
     "trimtab.wrap(openai.OpenAI()).chat.compltions",
     "trimtab.fit([], window=[32_000])",
     "trimtab.fit([]).requst",
+    "trimtab.fit({}).request.append(3)",
+    'trimtab.Session().fit("[]").request.append(3)',
+    "trimtab.fit([], 32_000, 2_000)",
+    "trimtab.transports",
     "trimtab.Session(window=9).recall(3)",
     "trimtab.Session(window=9).afit([]).request",
     "trimtab.check([], strict=True)",

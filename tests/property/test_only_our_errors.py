@@ -16,6 +16,9 @@ from shapes import FORMATS, session
 import trimtab
 from trimtab import clients
 from trimtab.errors import InvalidSetting, TrimtabError
+from trimtab.retry.refusals import classify
+from trimtab.sessions.pruning import compress, distill, prune
+from trimtab.sessions.session_turns import take_out
 from trimtab.settings import Summarizer
 from trimtab.stores import open_store
 from trimtab_lab.testing import StrictProvider
@@ -97,7 +100,6 @@ ON_REQUESTS: dict[str, Callable[[Any], Any]] = {
     "detect": trimtab.detect,
     "Session.fit": lambda v: trimtab.Session(window=4000).fit(v),
     "Session.sweep": lambda v: trimtab.Session(window=4000).sweep(v),
-    "Session.prune": lambda v: trimtab.Session(window=4000).prune(v, ["a"]),
     "Session.observe": lambda v: trimtab.Session(window=4000).observe(v),
     **{f"convert to {to}": lambda v, to=to: trimtab.convert(v, to=to) for to in FORMATS},
     **{f"check {f}": lambda v, f=f: trimtab.check(v, format=f) for f in FORMATS},
@@ -173,10 +175,12 @@ USES: dict[str, Callable[[Any], Any]] = {
     "search in": lambda v: SESSION.search("a", v),
     "search most": lambda v: SESSION.search("a", most=v),
     "observe for": lambda v: SESSION.observe({"usage": {"prompt_tokens": 5}}, v),
-    "prune": lambda v: SESSION.prune(SMALL, v),
-    "distill": lambda v: SESSION.distill(SMALL, v),
-    "compress from": lambda v: SESSION.compress(SMALL, v, "b", "words"),
-    "compress in": lambda v: SESSION.compress(SMALL, "a", "b", v),
+    "prune": lambda v: take_out(SESSION, SMALL, lambda given: prune(given, v)),
+    "distill": lambda v: take_out(SESSION, SMALL, lambda given: distill(given, v)),
+    "compress from": lambda v: take_out(
+        SESSION, SMALL, lambda given: compress(given, v, "b", "words")
+    ),
+    "compress in": lambda v: take_out(SESSION, SMALL, lambda given: compress(given, "a", "b", v)),
     "sweep": lambda v: SESSION.sweep(SMALL, v),
     "recall_tool": trimtab.recall_tool,
     "look up": lambda v: SESSION.look_up(handle=v, search=v, file=v, steps=v, lines=v, start=v),
@@ -185,8 +189,8 @@ USES: dict[str, Callable[[Any], Any]] = {
     "wrap": trimtab.wrap,
     "load_settings": trimtab.load_settings,
     "Fitted.recall": FITTED.recall,
-    "classify status": lambda v: trimtab.refusals.classify(v, b"x"),
-    "classify": lambda v: trimtab.refusals.classify(400, v),
+    "classify status": lambda v: classify(v, b"x"),
+    "classify": lambda v: classify(400, v),
     "stores.open": trimtab.stores.open,
     "Endpoint": lambda v: trimtab.Endpoint(v, "m"),
     "Endpoint model": lambda v: trimtab.Endpoint("http://localhost:80", v),

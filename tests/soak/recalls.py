@@ -59,7 +59,7 @@ def judge_recalls(request: Any, fitted: Any, tally: Tally, name: str) -> None:
         if wrong := given.lacks(text):
             tally.faults.append(f"{name} {kind} {handle}: not given so: {wrong[:300]}")
         else:
-            tally.exact[f"{fitted.format} {kind}"] += 1
+            tally.exact[f"{fitted.report.format} {kind}"] += 1
     for text in given.strings - given.ids:
         if len(text) >= MIN_CHARS and text not in sent.strings and text not in back.strings:
             inside = any(text in other for other in (*sent.strings, *back.strings))

@@ -14,6 +14,7 @@ from shapes import session
 
 import trimtab
 from trimtab import CannotFit, Settings, errors
+from trimtab.request.fitted import facts_of
 from trimtab.stores.memory import MemoryStore
 
 TOO_LONG = session("openai-chat", steps=16)
@@ -63,7 +64,8 @@ def test_a_result_keeps_all_that_it_tells(source: str, way: str) -> None:
         assert again.request == fitted.request
         assert again.report == fitted.report
         assert again.report.as_dict() == fitted.report.as_dict()
-        assert (again.capacity, again.body_bytes) == (fitted.capacity, fitted.body_bytes)
+        assert again.messages == fitted.messages
+        assert vars(facts_of(again)) == vars(facts_of(again))
         for edit in fitted.report.edits:
             assert again.recall(edit.handle) == fitted.recall(edit.handle)
 

@@ -18,7 +18,7 @@ from trimtab.cli.command_table import COMMANDS, RENAMED, Command
 from trimtab.cli.exit_codes import DONE, INTERNAL, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest, TrimtabError
-from trimtab.setting_kinds import nearest
+from trimtab.suggestions import nearest
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from trimtab.amounts import many
 from trimtab.cli.command_table import BESIDES, COMMANDS, GROUPS, Command
 from trimtab.cli.exit_codes import MEANINGS, USAGE
-from trimtab.setting_kinds import nearest
+from trimtab.suggestions import nearest
 
 _LOGS = ("fit", "check", "inspect", "convert")
 """Commands that take a request, or a log with many."""

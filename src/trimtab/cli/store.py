@@ -18,7 +18,7 @@ from trimtab.cli.store_options import (
 )
 from trimtab.cli.terminal import clean
 from trimtab.retry.learned_limits import LearnedLimits, destination_in
-from trimtab.session import Session
+from trimtab.session import Session, learned_limits
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS, TenantStore
 
@@ -82,10 +82,11 @@ def _learned(store: Store) -> Iterator[tuple[str, str, LearnedLimits, str]]:
     tenants = {row.tenant for row in store.conversations() if not row.tenant.startswith(OURS)}
     for tenant in sorted(tenants):
         session = Session(store=store, tenant=tenant)
-        for key, known in session.learned.items():
+        learned = learned_limits(session)
+        for key, known in learned.items():
             until = time.strftime("%Y-%m-%d %H:%M", time.gmtime(known.until))
             text = known.described or "counts to compare"
-            yield tenant, key, session.learned, f"{text}, until {until} UTC"
+            yield tenant, key, learned, f"{text}, until {until} UTC"
         session.close()
 
 

@@ -13,7 +13,8 @@ from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Done, Flow, SendStats, flow
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.session import Session, SessionKeywords
+from trimtab.session import Session, SessionKeywords, learned_limits
+from trimtab.sessions.edit_history import take_back
 from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import fault, logger
 
@@ -73,7 +74,7 @@ class Guard:
         if "journal" not in keywords:  # a client serves any number of conversations
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
-        self.learned = self.session.learned if learned is None else learned
+        self.learned = learned_limits(self.session) if learned is None else learned
         self.stats = SendStats()
         self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
@@ -167,7 +168,7 @@ class Guard:
             streaming=target.streams,
             strict=self.strict,
             on_event=self._on_event,
-            undo=self.session.take_back,
+            undo=partial(take_back, self.session),
             stats=self.stats,
         )
 

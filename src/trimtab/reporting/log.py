@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from trimtab.jsontext import paths
 from trimtab.reducers.article_selection import all_articles
 from trimtab.report import Report
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.request.pipeline import AS_RECEIVED, FitResult
 from trimtab.request.received import repair_key
 from trimtab.telemetry import logger
@@ -53,7 +53,7 @@ def _warned(result: FitResult, done: Fitted) -> None:
     for text in done.report.warnings:
         if text not in logged:
             logged.add(text)
-            logger().warning("%s: %s", done.format, _printable(_SAID.sub(r"\1", text)))
+            logger().warning("%s: %s", facts_of(done).format, _printable(_SAID.sub(r"\1", text)))
 
 
 def _replaced(result: FitResult, report: Report) -> None:

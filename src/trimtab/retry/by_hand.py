@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.flow import Accepted, Fit, Refused, fitted_to_known_limits, flow
 from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, key_for
@@ -19,10 +19,11 @@ from trimtab.retry.refusals.exceptions import error_parts
 
 def with_known_limits(fitted: Fitted, fit: Fit, learned: LearnedLimits) -> Fitted:
     """``fitted``, or the request fitted again where limits of its model were learned."""
-    known = learned.get(key_for("", fitted.model))
+    facts = facts_of(fitted)
+    known = learned.get(key_for("", facts.model))
     if known is NO_LIMITS:
         return fitted
-    return fitted_to_known_limits(fitted.source, fitted, fit, known)
+    return fitted_to_known_limits(facts.source, fitted, fit, known)
 
 
 def next_attempt(
@@ -36,10 +37,11 @@ def next_attempt(
 
     ``fit``: fits the request again as at first; ``undo``: takes back an attempt that was a guess.
     """
-    run = fitted.attempts
+    facts = facts_of(fitted)
+    run = facts.attempts
     if run is None:
         run = flow(
-            fitted.source, fit, key=key_for("", fitted.model), learned=learned, undo=undo,
+            facts.source, fit, key=key_for("", facts.model), learned=learned, undo=undo,
             retry_result_chars=RESULT_CHARS, first=fitted,
         )  # fmt: skip
         next(run)
@@ -49,14 +51,15 @@ def next_attempt(
     except StopIteration:
         return None
     if isinstance(again, Fitted):
-        again.attempts = run
+        facts_of(again).attempts = run
         return again
     return None
 
 
 def accepted(fitted: Fitted) -> None:
     """Tell the flow that this attempt was accepted: what helped is remembered."""
-    run, fitted.attempts = fitted.attempts, None
+    facts = facts_of(fitted)
+    run, facts.attempts = facts.attempts, None
     if run is not None:
         try:
             run.send(Accepted())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import CannotFit
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.learned_limits import NO_LIMITS, ModelLimits
 from trimtab.retry.refusals import Refusal
 
@@ -84,11 +84,11 @@ class Done:
         """One line for a header: ``"52162->20086 tokens; 2 edits; attempt 2 after too_long"``."""
         parts = []
         if self.fitted is not None and self.fitted.changed:
-            fitted = self.fitted
+            fitted, facts = self.fitted, facts_of(self.fitted)
             parts.append(f"{fitted.tokens_before}->{fitted.tokens_after} tokens")
-            parts.append(f"{len(fitted.handles)} edits")
-            if fitted.repairs:
-                parts.append(f"{fitted.repairs} repairs")
+            parts.append(f"{len(facts.handles)} edits")
+            if facts.repairs:
+                parts.append(f"{facts.repairs} repairs")
         elif self.fitted is not None:
             parts.append("unchanged")
         if self.refusals:

@@ -44,7 +44,7 @@ from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent
 from trimtab.formats.registry import FORMATS
 from trimtab.formats.repair.named_rules import OUTPUT, is_of_endpoint
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
 from trimtab.retry.effects import Accepted, Done, Refused, Send, SendStats
 from trimtab.retry.guesses import RESULT_CHARS
@@ -207,7 +207,7 @@ class _RequestFlow:
             self.raw = raw = self.learned.get(self.key)
             self.rules = rules_of(raw)
             fitted = self._fit_any() if self.given is None else self.given
-            raw = raw.by_counter(fitted.counter)
+            raw = raw.by_counter(facts_of(fitted).counter)
             self.known = raw.for_conversation(fitted.conversation)
             if raw is NO_LIMITS or self.given is not None:
                 return fitted
@@ -278,8 +278,9 @@ class _RequestFlow:
             words = self._same_window(last)  # only the output was in the way
         else:
             words = limits_from_refusals.keywords_for_retry(
-                refusal, sent, self.known, last.settings, self.first_sent, self.result_chars
-            )
+                refusal, sent, self.known, facts_of(last).settings, self.first_sent,
+                self.result_chars,
+            )  # fmt: skip
             if not words:
                 return None
         smaller = self._fit(self.request, **words)
@@ -294,19 +295,19 @@ class _RequestFlow:
 
     def _known_limits(self) -> ModelLimits:
         """What is known of the endpoint, by the counter of this request."""
-        counter = "" if self.fitted is None else self.fitted.counter
+        counter = "" if self.fitted is None else facts_of(self.fitted).counter
         known = self.learned.get(self.key, counter)
         return replace(known, counter=counter) if known is NO_LIMITS and counter else known
 
     def _same_window(self, last: Fitted) -> dict[str, Any]:
         """The keywords of the last send."""
-        return self.words or ({} if last.window is not None else {"window": NO_WINDOW})
+        return self.words or ({} if facts_of(last).window is not None else {"window": NO_WINDOW})
 
     def _note_cut_results(self, last: Fitted, sent: SentRequest, chars: int) -> None:
         """Remember what was cut on a guess.  A result as long as the longest that the provider
         took in an earlier turn can't be what it refused."""
         self.cut_chars = chars
-        was_taken_before = last.longest_answered_result >= sent.longest_result
+        was_taken_before = facts_of(last).longest_answered_result >= sent.longest_result
         self.refused_chars = 0 if was_taken_before else sent.longest_result
 
     def _learn(self, refusal: Refusal, sent: SentRequest, raw: ModelLimits) -> ModelLimits:
@@ -338,18 +339,19 @@ class _RequestFlow:
         All rules of a kind at once, and rules that were named before stay repaired.
         """
         last = self.fitted
-        if last is None or last.server_state or self.form_sends == MAX_FORM_SENDS:
+        if last is None or facts_of(last).server_state or self.form_sends == MAX_FORM_SENDS:
             return None
         if self.repaired is None:
             self.repaired = last  # what is taken back if none of it helps
-        named = refusal_repairs.rules_named(refusal, last.request, last.spoken)
+        spoken = facts_of(last).spoken
+        named = refusal_repairs.rules_named(refusal, last.request, spoken)
         if not named or set(named) <= set(self.rules):
             return None
         self.rules = tuple(dict.fromkeys((*self.rules, *named)))
         again = self._fit(self.request, **self._same_window(last))
         if again.request == last.request:
             return None
-        if set(named) & set(refusal_repairs.rules_named(refusal, again.request, last.spoken)):
+        if set(named) & set(refusal_repairs.rules_named(refusal, again.request, spoken)):
             return None  # its cause is still there
         self.form_sends, self.repaired = self.form_sends + 1, again
         return again
@@ -366,8 +368,8 @@ class _RequestFlow:
     def _compare_count(self, theirs: int, fitted: Fitted) -> None:
         """Learn a limit if the provider silently truncates, as some servers of the chat format do:
         from the next request on.  One short count is only kept, to be compared."""
-        counts = _counts(theirs, fitted)
-        if not FORMATS[fitted.format].cuts_silently or not truncation_check.is_short_count(counts):
+        counts, format = _counts(theirs, fitted), FORMATS[facts_of(fitted).format]
+        if not format.cuts_silently or not truncation_check.is_short_count(counts):
             return
         raw = self._known_limits()
         before = Counts(*raw.short) if raw.short else None
@@ -387,11 +389,12 @@ class _RequestFlow:
         raw = self.raw
         if raw is NO_LIMITS:
             return  # no limit that the answer could contradict
-        if not self.cut_short and not self.fitted.managed:
-            tokens, output = self.fitted.tokens_after, self.fitted.output_asked
-            self.learned.accepted(self.key, tokens, output, self.fitted.counter)
+        facts = facts_of(self.fitted)
+        if not self.cut_short and not facts.managed:
+            tokens = self.fitted.tokens_after
+            self.learned.accepted(self.key, tokens, facts.output_asked, facts.counter)
         if raw.unnamed is not None and not self.refused_chars:
-            self.learned.accepted_chars(self.key, self.fitted.longest_result)
+            self.learned.accepted_chars(self.key, facts.longest_result)
 
     def _keep_what_helped(self, talk: str) -> None:
         """Remember with the endpoint what a refusal told of it: a field, a spelling, a length."""
@@ -418,8 +421,8 @@ class _RequestFlow:
         for tried in (self.guess, self.repaired if self.form_sends else None):
             if tried is not None and self.undo is not None:
                 self.undo(tried)
-        seen = last is None or last.held_tokens
-        state = None if last is None or seen else state_named(last.given())
+        seen = last is None or facts_of(last).held_tokens
+        state = None if last is None or seen else state_named(facts_of(last).given())
         if refusal.kind == "too_long" and state is not None:
             self.unseen = UNSEEN.format(*state)
             logger().error("%s", self.unseen)
@@ -437,7 +440,8 @@ class _RequestFlow:
             return self.cannot_fit.hint
         try:
             in_bytes = refusal.kind == "too_large" and refusal.unit in ("bytes", "images", "")
-            return last.advice("bytes" if in_bytes else "tokens") if last is not None else ""
+            unit = "bytes" if in_bytes else "tokens"
+            return facts_of(last).advice(unit) if last is not None else ""
         except Exception as error:  # advice must never cost the answer
             logger().warning("no advice: %s", type(error).__name__)
             return ""
@@ -484,7 +488,7 @@ class _RequestFlow:
     def _about(self) -> dict[str, Any]:
         if self.fitted is None:
             return {}
-        return {"format": self.fitted.format}
+        return {"format": facts_of(self.fitted).format}
 
 
 def rules_of(known: ModelLimits) -> tuple[str, ...]:
@@ -497,7 +501,7 @@ def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, known: ModelL
     """``fitted``, or ``request`` fitted again with ``fit`` where it is above a learned limit."""
     mine = known.for_conversation(fitted.conversation)
     words = limits_from_refusals.keywords_for_known_limits(
-        mine, fitted.settings, sent_as(fitted, mine)
+        mine, facts_of(fitted).settings, sent_as(fitted, mine)
     )
     return fit(request, **words) if words else fitted
 
@@ -505,23 +509,25 @@ def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, known: ModelL
 def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentRequest:
     """The sizes of a fitted request; bytes and longest result are 0 unless ``full`` or needed for
     ``known``."""
-    size = fitted.body_bytes if full or known.request_bytes else 0
-    longest = fitted.longest_result if full or known.unnamed else 0
+    facts = facts_of(fitted)
+    size = facts.body_bytes if full or known.request_bytes else 0
+    longest = facts.longest_result if full or known.unnamed else 0
     return SentRequest(
-        fitted.tokens_after + fitted.held_tokens, size, fitted.output_asked, fitted.window,
-        fitted.scale, longest, fitted.managed, fitted.server_state and not fitted.held_tokens,
+        fitted.tokens_after + facts.held_tokens, size, facts.output_asked, facts.window,
+        facts.scale, longest, facts.managed, facts.server_state and not facts.held_tokens,
     )  # fmt: skip
 
 
 def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:
+    mine, theirs = facts_of(now), facts_of(before)
     if refusal.kind == "too_long":
-        held = before.held_tokens if before.server_state and not now.server_state else 0
+        held = theirs.held_tokens if theirs.server_state and not mine.server_state else 0
         return now.tokens_after < before.tokens_after + held
-    return now.body_bytes < before.body_bytes
+    return mine.body_bytes < theirs.body_bytes
 
 
 def _counts(theirs: int, fitted: Fitted) -> Counts:
-    return Counts(theirs, int(fitted.tokens_after / max(fitted.factor, 1.0)))
+    return Counts(theirs, int(fitted.tokens_after / max(facts_of(fitted).factor, 1.0)))
 
 
 def _short(error: Exception) -> str:

@@ -14,8 +14,9 @@ from trimtab.journal.excerpts import RecallAnswer, answer
 from trimtab.session import Session
 from trimtab.sessions.note_tool import note_tool
 from trimtab.sessions.own_tool import Declaration, OwnTool
+from trimtab.sessions.pruning import compress, distill, prune
 from trimtab.sessions.recall_tool import NAME, recall_tool
-from trimtab.sessions.session_turns import RequestOriginals, prunable
+from trimtab.sessions.session_turns import RequestOriginals, prunable, take_out
 from trimtab.settings import FitKeywords
 from trimtab.transcript.model_notes import NAME as NOTE
 from trimtab.transcript.model_notes import noted
@@ -104,15 +105,20 @@ def _taken_out(
 ) -> RecallAnswer:
     text = {key: str(arguments.get(key) or "") for key in ("name", "first", "last", "words")}
     if tool == DISTILL:
-        done = session.distill(body, {text["name"]: text["words"]}, **keywords)
+        done = take_out(
+            session, body, lambda given: distill(given, {text["name"]: text["words"]}), **keywords
+        )
     elif tool == COMPRESS:
-        done = session.compress(body, text["first"], text["last"], text["words"], **keywords)
+        ends = text["first"], text["last"]
+        done = take_out(
+            session, body, lambda given: compress(given, *ends, text["words"]), **keywords
+        )
     else:
         names = arguments.get("names")
         wanted = [str(name) for name in names][:MAX_NAMES] if isinstance(names, list) else []
         if not wanted:
             return RecallAnswer(_listed(session, body, keywords))
-        done = session.prune(body, wanted, **keywords)
+        done = take_out(session, body, lambda given: prune(given, wanted), **keywords)
     lines = [f"{result.name} is out: {result.tokens:,} tokens" for result in done.done]
     lines += [f"{name} stays: it {why}" for name, why in done.why_not.items()]
     if done.why_not:

@@ -8,20 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
 from trimtab.journal.archive import Archived, of_edits, steps_in, steps_of_archive
-from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
+from trimtab.journal.folded_steps import step_range, steps_of
 from trimtab.journal.journal import Journal
 from trimtab.journal.passages import find
-from trimtab.request.fitted import Fitted, recall
+from trimtab.request.fitted import Fitted, facts_of, recall
+from trimtab.request.fitted_facts import withdrawal_of
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
 from trimtab.settings import check_names
+from trimtab.suggestions import SuggestsNames
 from trimtab.transcript.model import Edit
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
@@ -55,11 +57,18 @@ class LookUp(TypedDict, total=False):
     end: int | None
 
 
-class EditHistory:
+class EditHistory(SuggestsNames):
     """The base class of ``Session`` for what happens between turns.
 
     Has the conversation fitted last and, with a store, all conversations of a tenant.
     """
+
+    _GUESSES: ClassVar[Mapping[str, str]] = {
+        "edits": "report.edits", "cuts": "report.edits", "tokens_saved": "report.tokens_saved",
+        "messages": "fit(request).messages", "add": "fit", "append": "fit", "compact": "fit",
+        "restore": "undo", "prune": "sweep", "originals": "archive", "save": "journal",
+        "window": "settings.window", "model": "settings.model",
+    }  # fmt: skip
 
     def __init__(
         self, store: str | Store | None, tenant: str, journal: Mapping[str, Any] | None
@@ -96,8 +105,8 @@ class EditHistory:
     ) -> str:
         """The exact original behind a handle.
 
-        ``start``, ``end``: only these characters.  ``steps``: only these steps of a fold, by number
-        (``3``, ``"3-5"``; ``contents`` lists them).
+        ``start``, ``end``: only these characters.  ``steps``: only these steps of folded ones,
+        numbered as in their note (``3``, ``"3-5"``).
 
         Raises UnknownHandle, StoreError; ValueError if there are no such steps.
         """
@@ -109,13 +118,6 @@ class EditHistory:
         if (wanted_steps := step_range(steps)) is not None:
             text = steps_of(text, *wanted_steps)
         return excerpts.part(text, start, end)
-
-    def contents(self, handle: str) -> list[FoldedStep]:
-        """The steps of the fold behind a handle; [] for any other original.
-
-        Raises UnknownHandle, StoreError.
-        """
-        return folded_steps(self.recall(handle))
 
     def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
         """Lines of originals that contain a text, or all of its words; case is ignored.
@@ -277,6 +279,19 @@ class EditHistory:
                 conversation.journal = after
             elif problem := self._conversations.save(conversation, after, {}):
                 raise StoreError(problem)
+
+
+def take_back(session: EditHistory, fitted: Fitted) -> None:
+    """Undo the new edits of ``fitted``, and forget the rules that it was repaired for: they were a
+    guess, and the provider refused it as well."""
+    for edit in fitted.report.edits:
+        if edit.new:
+            session.undo(edit.handle)
+            session.unpin(edit.handle)
+    if keys := withdrawal_of(facts_of(fitted)):
+        stored, last = session._conversations, session._last
+        conversation = last if stored is None else stored.by_id(fitted.conversation)
+        session._add(conversation, lambda journal: journal.add((), {}, keys))
 
 
 def _last_edit(journal: Journal, handle: str) -> Edit | None:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from trimtab.errors import StoreError, expect_text
 from trimtab.forking import Lock
+from trimtab.formats.engine.sdk_objects import as_mapping
+from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 from trimtab.formats.incremental_json import IncrementalParser
 from trimtab.journal.archive import Archived, of_transcript
 from trimtab.jsontext import paths
 from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
 from trimtab.pricing.observed_usage import Observed
 from trimtab.request.applied import taken_by_repair
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.request.measured import MeasuredRequest
 from trimtab.request.pipeline import FitResult, prepare
 from trimtab.request.received import TurnInputs
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class PruneKeywords(FitKeywords, total=False):
-    """The keywords of ``prune`` and similar methods."""
+    """The keywords of ``sweep`` and ``preview``."""
 
     conversation: str | None
 
@@ -71,19 +73,20 @@ class SessionTurns(EditHistory):
     def _fit_whole(self, request: Any, inputs: TurnInputs, name: str | None) -> Fitted:
         """Fit a request; in full where the history that the server adds does not fit."""
         fitted = self._fit_once(request, inputs, name)
-        given = fitted.given()
+        facts = facts_of(fitted)
+        given = facts.given()
         link = self._chains.link(given)
         if link is None:
             return fitted
-        fitted.held_tokens = link.tokens
-        fits = not fitted.capacity or link.tokens + fitted.tokens_after <= fitted.capacity
+        facts.held_tokens = link.tokens
+        fits = not facts.capacity or link.tokens + fitted.tokens_after <= facts.capacity
         if fits and not link.detached:
             return fitted
         whole: Any = unchained(given, link)
         if not isinstance(request, (dict, list)):
             whole = paths.dump(whole) if isinstance(request, str) else paths.dump(whole).encode()
         fitted = self._fit_once(whole, inputs, name)
-        fitted.chained = given
+        facts_of(fitted).chained = given
         return fitted
 
     def _fit_once(self, request: Any, inputs: TurnInputs, name: str | None) -> Fitted:
@@ -113,10 +116,10 @@ class SessionTurns(EditHistory):
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""
                 fitted.arm = f"control{outgrown}" if in_control_arm else "treated"
-            self._observed.last = fitted.counted
+            facts = facts_of(fitted)
+            self._observed.last, facts.hint = facts.counted, name
             self._last, self._last_fitted = conversation, fitted
             fitted.conversation = conversation.id or name or self._conversation_name or ""
-            fitted.hint = name
         return fitted
 
     def _idle_seconds(self, conversation: Conversation, minute: int) -> float | None:
@@ -172,9 +175,9 @@ class SessionTurns(EditHistory):
         **keywords: Unpack[FitKeywords],
     ) -> Fitted:
         """Fit the request of ``fitted`` again, with its settings and for its conversation."""
-        wanted = with_keywords(fitted.settings, keywords)
+        wanted = with_keywords(facts_of(fitted).settings, keywords)
         inputs = TurnInputs(wanted, destination=destination, refused=tuple(refused))
-        return self._fit_whole(request, inputs, fitted.hint)
+        return self._fit_whole(request, inputs, facts_of(fitted).hint)
 
     def _read_calibrations(self, conversations: ConversationStore) -> None:
         """Read the calibrations that other sessions stored."""
@@ -183,25 +186,6 @@ class SessionTurns(EditHistory):
             self._observed.take(facts.items())
 
     # --- a request that is not sent yet ---
-
-    def _take_out_results(
-        self,
-        request: Any,
-        keywords: PruneKeywords,
-        choose: Callable[[MeasuredRequest], Pruned],
-    ) -> Pruned:
-        """Add the chosen edits to the journal.  Raises StoreError if they are not stored."""
-        conversation, measured = self._measured(request, keywords)
-        pruned = choose(measured)
-        if pruned.edits:
-            with conversation:
-                if self._conversations is None:
-                    conversation.journal = conversation.journal.add(pruned.edits, pruned.originals)
-                elif problem := self._conversations.save(
-                    conversation, conversation.journal.add(pruned.edits, {}), pruned.originals
-                ):
-                    raise StoreError(problem)
-        return pruned
 
     def _measured(
         self, request: Any, keywords: PruneKeywords
@@ -220,16 +204,51 @@ class SessionTurns(EditHistory):
             return conversation, prepare(request, conversation.turn_inputs(inputs))
 
 
-# --- for our own entry points, not called by users ---
+# --- for our own doors, not called by users ---
+
+
+def follow(session: SessionTurns, answer: Any, fitted: Fitted) -> None:
+    """Record the history behind an answer's id.  A later request that names the id can then be
+    sent in full once the server's history no longer fits.  ``Session.observe`` does it too.
+
+    ``answer``: a whole one, or the events of its stream, one by one."""
+    facts, whole = facts_of(fitted), as_mapping(answer)
+    if isinstance(whole, Mapping) and "event_type" in whole:
+        facts.streamed = facts.streamed or StreamedSteps()
+        whole = facts.streamed.take(whole)
+    session._chains.take(
+        facts.given(), whole, fitted.tokens_after, facts.scale, was_whole=facts.chained is not None
+    )
 
 
 def prunable(
     session: SessionTurns, request: Any, **keywords: Unpack[PruneKeywords]
 ) -> list[Prunable]:
-    """The results that ``Session.prune`` may remove, oldest first."""
+    """The results that may be taken out, oldest first."""
     from trimtab.sessions import pruning
 
     return pruning.prunable(session._measured(request, keywords)[1])
+
+
+def take_out(
+    session: SessionTurns,
+    request: Any,
+    choose: Callable[[MeasuredRequest], Pruned],
+    **keywords: Unpack[PruneKeywords],
+) -> Pruned:
+    """Take the chosen results out of the next request on.  What cannot be taken out is reported
+    with the reason.  Raises StoreError if the edits are not stored."""
+    conversation, measured = session._measured(request, keywords)
+    pruned = choose(measured)
+    if pruned.edits:
+        with conversation:
+            if session._conversations is None:
+                conversation.journal = conversation.journal.add(pruned.edits, pruned.originals)
+            elif problem := session._conversations.save(
+                conversation, conversation.journal.add(pruned.edits, {}), pruned.originals
+            ):
+                raise StoreError(problem)
+    return pruned
 
 
 def store_of(session: SessionTurns) -> ConversationStore | None:

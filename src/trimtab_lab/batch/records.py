@@ -14,6 +14,7 @@ from typing import Any
 
 from trimtab.errors import CannotFit, InvalidRequest
 from trimtab.jsontext.parsing import dump, parse_bytes
+from trimtab.request.fitted import facts_of
 from trimtab.settings import Settings
 from trimtab_lab.batch import conversations
 from trimtab_lab.batch.conversations import FittedRecord
@@ -112,8 +113,8 @@ def _as_given(value: Any, request: Any) -> Any:
 def _fit(record: FittedRecord, output: Any, record_digest: str, wanted: RecordOptions) -> RecordFit:
     fitted, answer = record.fitted, record.answer_tokens
     row: dict[str, Any] = {
-        "digest": record_digest, "format": fitted.format, "before": fitted.tokens_before + answer,
-        "after": fitted.tokens_after + answer,
+        "digest": record_digest, "format": facts_of(fitted).format,
+        "before": fitted.tokens_before + answer, "after": fitted.tokens_after + answer,
     }  # fmt: skip
     if not fitted.changed:
         return RecordFit(output, row)

@@ -10,6 +10,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from trimtab.retry.flow import MAX_FORM_SENDS, MAX_SIZE_SENDS, Accepted, Refused
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusal_repairs import _ELSE, ROWS
 from trimtab.retry.refusals import classify
+from trimtab.session import learned_limits
+from trimtab.sessions.edit_history import take_back
 
 DATA = Path(__file__).parents[2] / "support" / "data_files"
 HERE, THERE = key_for("api.example.com", "m"), key_for("api.example.com", "another")
@@ -112,7 +115,13 @@ class Provider:
 
     def ask(self, session: trimtab.Session, request: Any, key: str = HERE) -> list[Any]:
         """What was sent until it was accepted."""
-        run = flow(request, session.fit, key=key, learned=session.learned, undo=session.take_back)
+        run = flow(
+            request,
+            session.fit,
+            key=key,
+            learned=learned_limits(session),
+            undo=partial(take_back, session),
+        )
         done, sent = played(run, self)
         assert done.accepted, done.refusals
         return sent
@@ -186,7 +195,9 @@ def test_a_conversation_that_goes_on_with_another_model_is_not_repaired_for_the_
     provider.ask(session, provider.fault.request())
     longer = provider.fault.longer()
     alone = trimtab.Session(window=10_000_000).fit(copy.deepcopy(longer)).request
-    assert next(flow(longer, session.fit, key=THERE, learned=session.learned)).request == alone
+    assert (
+        next(flow(longer, session.fit, key=THERE, learned=learned_limits(session))).request == alone
+    )
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -212,7 +223,7 @@ def lost(before: Any, after: Any) -> set[str]:
 @REFUSED
 def test_all_that_a_repair_took_is_recallable(case: Any, url: str) -> None:
     provider, session = Provider(case), opened(url)
-    run = flow(provider.fault.request(), session.fit, key=HERE, learned=session.learned)
+    run = flow(provider.fault.request(), session.fit, key=HERE, learned=learned_limits(session))
     first = next(run).request
     effect = run.send(Refused(*case[1:]))
     fitted = effect.fitted
@@ -229,13 +240,13 @@ def test_all_that_a_repair_took_is_recallable(case: Any, url: str) -> None:
 def test_a_repair_that_did_not_help_is_withdrawn() -> None:
     session, fault = trimtab.Session(window=10_000_000), FAULTS["reasoning_content"]
     words = "property 'reasoning_content' is unsupported"
-    run = flow(fault.request(), session.fit, key=HERE, learned=session.learned,
-               undo=session.take_back)  # fmt: skip
+    run = flow(fault.request(), session.fit, key=HERE, learned=learned_limits(session),
+               undo=partial(take_back, session))  # fmt: skip
     done, sent = played(run, lambda _: Refused(400, words))
     assert (done.accepted, len(sent)) == (False, 2)
     assert not fault.is_in(sent[1])
     longer = fault.longer()
-    again = flow(copy.deepcopy(longer), session.fit, key=HERE, learned=session.learned)
+    again = flow(copy.deepcopy(longer), session.fit, key=HERE, learned=learned_limits(session))
     assert next(again).request == longer
 
 
@@ -330,7 +341,7 @@ def test_a_size_ends_below_its_limit_and_not_far_below_within_three_sends(words:
         sizes.append(tokens := counter.fit(request).tokens_before)
         return Refused(status, said(tokens)) if tokens > 12_000 else Accepted()
 
-    run = flow(long_talk("mod", 34), session.fit, key=HERE, learned=session.learned)
+    run = flow(long_talk("mod", 34), session.fit, key=HERE, learned=learned_limits(session))
     assert played(run, provider)[0].accepted, sizes
     assert sizes[0] > 25_000
     assert len(sizes) <= MAX_SIZE_SENDS
@@ -349,7 +360,7 @@ def test_an_output_as_large_as_the_window_is_lowered_and_the_report_says_so() ->
 
     body = {**long_talk("mod", 1), "max_tokens": 32_768}
     for sends in (2, 1):
-        run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+        run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=learned_limits(session))
         done, sent = played(run, provider)
         assert (done.accepted, len(sent)) == (True, sends)
         assert sent[-1]["messages"] == body["messages"], "the prompt was not in the way"
@@ -389,7 +400,13 @@ def ordinary(name: str, steps: int = 6) -> dict[str, Any]:
 def test_one_false_signal_changes_nothing_for_other_conversations(kind: str, url: str) -> None:
     session, (status, said) = opened(url), FALSE[kind]
     first = ordinary("first", 1 if kind == "bare" else 8)
-    run = flow(first, session.fit, key=HERE, learned=session.learned, undo=session.take_back)
+    run = flow(
+        first,
+        session.fit,
+        key=HERE,
+        learned=learned_limits(session),
+        undo=partial(take_back, session),
+    )
     next(run)
     with contextlib.suppress(StopIteration):
         if status is None:
@@ -398,7 +415,7 @@ def test_one_false_signal_changes_nothing_for_other_conversations(kind: str, url
         run.send(Accepted())
     for number in range(20):
         body = ordinary(f"other{number}", 3 + number % 5)
-        run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+        run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=learned_limits(session))
         assert next(run).request == body
         with pytest.raises(StopIteration):
             run.send(Accepted(4_000 + 500 * number))
@@ -517,7 +534,7 @@ def up_to(most: int, status: int, body: Any) -> Callable[[Any], Refused | Accept
 )  # fmt: skip
 def test_the_last_send_goes_to_the_floor(most: int, status: int, body: Any, size: int) -> None:
     session = trimtab.Session(window=10**7)
-    run = flow(with_result("mod", size), session.fit, key=HERE, learned=session.learned)
+    run = flow(with_result("mod", size), session.fit, key=HERE, learned=learned_limits(session))
     done, sent = played(run, up_to(most, status, body))
     assert done.accepted, [longest(request) for request in sent]
     assert len(sent) <= MAX_SIZE_SENDS
@@ -527,7 +544,7 @@ def test_one_bare_error_cuts_no_later_result() -> None:
     session = trimtab.Session(window=10**7)
 
     def ask(body: Any, answer: Any = lambda request: Accepted()) -> list[Any]:
-        run = flow(body, session.fit, key=HERE, learned=session.learned)
+        run = flow(body, session.fit, key=HERE, learned=learned_limits(session))
         return played(run, answer)[1]
 
     for number in range(6):
@@ -550,7 +567,7 @@ def test_a_limit_of_results_is_found_and_what_was_accepted_is_never_cut() -> Non
     for number in range(8):
         for size in (6_372, 1_500):
             body = with_result(f"talk{number}-{size}", size)
-            run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+            run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=learned_limits(session))
             done, sent = played(run, provider)
             assert done.accepted
             refusals.append(len(done.refusals))
@@ -600,7 +617,7 @@ def test_a_key_without_which_a_request_means_something_else_is_never_taken(
                 "messages": [user(), model([use]), user([result])],
                 "tools": [{"name": "read", "input_schema": schema}]}  # fmt: skip
     session = trimtab.Session(window=10**7)
-    run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+    run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=learned_limits(session))
     done, sent = played(run, lambda _: Refused(400, f"{path}: Extra inputs are not permitted"))
     assert (done.accepted, sent) == (False, [body])
 

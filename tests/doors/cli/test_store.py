@@ -14,6 +14,7 @@ import trimtab
 from trimtab.cli import main
 from trimtab.cli.store import age
 from trimtab.retry.learned_limits import ModelLimits, key_for
+from trimtab.session import learned_limits
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_what_refusals_taught_is_listed_and_forgotten(
 ) -> None:
     url, session = file, trimtab.Session(store=file, tenant="other")
     known = ModelLimits(limit=8_192, exactness="exact", told={"tokens": ("a", "b")})
-    session.learned.put(key_for("api.example.com", "house-model", "sk-secret"), known)
+    learned_limits(session).put(key_for("api.example.com", "house-model", "sk-secret"), known)
     session.close()
     assert main(["doctor", "--store", url]) == 0
     told = capsys.readouterr().out

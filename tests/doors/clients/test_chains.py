@@ -15,6 +15,7 @@ import pytest
 from flow_driver import played
 
 import trimtab
+from trimtab.request.fitted import facts_of
 from trimtab.retry.flow import Refused, flow
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.sessions.response_chains import state_named
@@ -231,7 +232,7 @@ def test_the_bill_of_a_history_at_the_server_teaches_nothing_about_other_request
     session.observe({"usage": {"input_tokens": 60_000, "output_tokens": 5}}, fitted)
     mine = {**STATES[state], "input": "please keep every word of this " * 3_000}
     after = session.fit(mine)
-    assert (after.request, after.scale) == (mine, 1.0)
+    assert (after.request, facts_of(after).scale) == (mine, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from raw_provider import raw_provider, whole
 
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import Proxy, ProxySettings, Upstream
+from trimtab.session import learned_limits
 from trimtab_lab.testing import StrictProvider
 
 HOME = "/_trimtab/"
@@ -53,7 +54,7 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(texts, tmp_path, c
         _, _, metrics = ask(server.url, "GET", "/metrics", headers={"x-trimtab-token": "x"})
         settled(server)
         served = server.proxy.tenants._served.values()
-        learned = repr([dict(one.session.learned._facts) for one in served])
+        learned = repr([dict(learned_limits(one.session)._facts) for one in served])
         sessions = repr(server.proxy.addons.records.activity.sessions)
     assert "provider generate" in caplog.text
     assert ("xylophone" in sessions) == (texts is None)

@@ -13,6 +13,7 @@ from trimtab.pricing.prices import named
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.request.fitted import facts_of
 from trimtab.retry.effects import Done
 from trimtab.session import Session
 from trimtab_lab.testing import Refuse, StrictProvider
@@ -79,7 +80,7 @@ def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):
     record.add(stood, [second])
     assert "report" not in vars(second), "nobody reads what it would say"
     assert (stood.new, stood.edits, stood.repairs) == (0, made.edits, 0)
-    assert record.in_force == first.handles == second.handles
+    assert record.in_force == facts_of(first).handles == facts_of(second).handles
     edited = sum(edit.tokens_after for edit in second.report.edits)
     assert stood.kept == stood.sent - edited > 0
     assert Done(True, 1, second).summary.endswith(f" tokens; {made.edits} edits")
@@ -90,7 +91,7 @@ def test_an_edit_made_anew_on_the_same_block_is_recorded_as_it_is_now():
     session = Session(window=60_000, reserve=4_000)
     fitted = session.fit(long_session(40))
     record.add(RequestRecord(0, 1.0), [fitted])
-    (handle, *_) = fitted.handles
+    (handle, *_) = facts_of(fitted).handles
     old = record.edits[handle]
     record.edits[handle] = replace(old, tokens_after=old.tokens_before, turn=0)
     record.add(RequestRecord(0, 2.0), [fitted])

@@ -34,7 +34,7 @@ def folded(format: str, steps: int = 40) -> Any:
 def test_each_step_tells_its_tool_first_line_and_size_and_comes_back_exactly(format: str) -> None:
     body, fitted, handle = folded(format)
     whole = fitted.recall(handle)
-    steps = fitted.contents(handle)
+    steps = folded_steps(fitted.recall(handle))
     assert len(steps) > 20
     given = [json.dumps(item, sort_keys=True) for item in items_of(body)]
     for n, step in enumerate(steps):

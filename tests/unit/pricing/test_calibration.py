@@ -198,11 +198,11 @@ def test_a_batch_begins_where_it_began_also_after_a_function_failed_to_count() -
         return len(text) // 4 if len(text) < 40 else -1
 
     session = trimtab.Session(window=30_000, settings=trimtab.Settings(counter=count))
-    triggers = [session.fit(request(2)).trigger for _ in range(2)]
+    triggers = [session.fit(request(2)).report.limits["trigger_tokens"] for _ in range(2)]
     triggers.append(
         trimtab.Session(window=30_000, settings=trimtab.Settings(counter=count))
         .fit(request(2))
-        .trigger
+        .report.limits["trigger_tokens"]
     )
     assert len(set(triggers)) == 1, triggers
 
@@ -212,7 +212,8 @@ def test_a_batch_begins_early_on_the_first_count_too_where_the_vocabulary_is_mis
         "import sys; sys.modules['splintr'] = None\n"
         "import trimtab\n"
         "body = {'model': 'gpt-5.5', 'messages': [{'role': 'user', 'content': 'Hello.'}]}\n"
-        "print(*(trimtab.fit(body, window=10_000, reserve=0).trigger for _ in range(2)))"
+        "fits = [trimtab.fit(body, window=10_000, reserve=0) for _ in range(2)]\n"
+        "print(*(fitted.report.limits['trigger_tokens'] for fitted in fits))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["9000", "9000"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from functools import partial
 
 import pytest
 from flow_driver import drive, played
@@ -17,6 +18,7 @@ import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
 from trimtab.retry.learned_limits import LearnedLimits, ModelLimits, key_for
+from trimtab.sessions.edit_history import take_back
 from trimtab_lab.testing import Refuse, StrictProvider, styles
 
 EVERY = pytest.mark.parametrize("format", FORMATS)
@@ -202,7 +204,9 @@ def test_what_was_cut_for_a_bare_error_is_whole_again_if_a_later_send_is_refused
             * 2,
         ]
     )
-    run = flow(body, session.fit, key="k", learned=LearnedLimits(), undo=session.take_back)
+    run = flow(
+        body, session.fit, key="k", learned=LearnedLimits(), undo=partial(take_back, session)
+    )
     done, sent = played(run, lambda _: Refused(400, next(answers)))
     assert (done.accepted, len(sent)) == (False, times)
     results = [one["content"] for one in body["messages"] if one["role"] == "tool"]

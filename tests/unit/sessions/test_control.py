@@ -12,6 +12,7 @@ from tool_calls import Step, conversation
 import trimtab
 from trimtab.errors import InvalidSetting
 from trimtab.formats.body import RequestBody
+from trimtab.request.fitted import facts_of
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 
@@ -76,7 +77,7 @@ def test_a_control_conversation_that_no_longer_fits_is_fitted_and_counted_as_suc
     session = trimtab.Session(**as_keywords(**KEYWORDS, control=0.5))
     fitted = session.fit(body)
     assert fitted.changed
-    assert fitted.tokens_after <= fitted.capacity
+    assert fitted.tokens_after <= facts_of(fitted).capacity
     assert fitted.arm == "control, outgrown"
 
 

@@ -3,6 +3,7 @@ for; and a mode in which nothing else goes."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from tool_calls import Step, conversation
 
 import trimtab
 from trimtab import Session
-from trimtab.sessions.session_turns import prunable
+from trimtab.sessions.pruning import compress, distill, prune
+from trimtab.sessions.session_turns import prunable, take_out
 from trimtab.stores import MemoryStore
 
 STEPS = [
@@ -45,7 +47,7 @@ def named(one: Session, body: Any) -> list[str]:
 def test_a_result_is_said_in_the_models_words_from_the_next_request_on(format: str) -> None:
     body, one = conversation(format, *STEPS), session()
     name = named(one, body)[1]
-    done = one.distill(body, {name: WORDS})
+    done = take_out(one, body, lambda given: distill(given, {name: WORDS}))
     assert [able.name for able in done.done] == [name]
     fitted = one.fit(body)
     told = results(format, fitted.request)
@@ -71,7 +73,7 @@ def test_a_result_is_said_in_the_models_words_from_the_next_request_on(format: s
 def test_words_that_cannot_be_shown_are_told_and_nothing_is_taken_out(words: str, why: str) -> None:
     body, one = conversation("anthropic", *STEPS), session()
     name = named(one, body)[1]
-    done = one.distill(body, {name: words, "p000000": WORDS})
+    done = take_out(one, body, lambda given: distill(given, {name: words, "p000000": WORDS}))
     assert not done.done
     assert why in done.why_not[name]
     assert "is no name in this conversation" in done.why_not["p000000"]
@@ -86,7 +88,7 @@ def test_words_that_cannot_be_shown_are_told_and_nothing_is_taken_out(words: str
 def test_steps_between_two_results_are_said_in_the_models_words(format: str) -> None:
     body, one = conversation(format, *STEPS), session()
     names = named(one, body)
-    done = one.compress(body, names[1], names[3], WORDS)
+    done = take_out(one, body, lambda given: compress(given, names[1], names[3], WORDS))
     assert [able.name for able in done.done] == names[1:4]
     fitted = one.fit(body)
     told, given = results(format, fitted.request), inputs(format, fitted.request)
@@ -108,7 +110,7 @@ def test_a_range_whose_ends_are_unknown_or_reversed_is_told() -> None:
     body, one = conversation("anthropic", *STEPS), session()
     names = named(one, body)
     for first, last in [("p000000", names[1]), (names[3], names[1])]:
-        done = one.compress(body, first, last, WORDS)
+        done = take_out(one, body, partial(compress, first=first, last=last, words=WORDS))
         assert not done.done
         assert done.why_not
     assert one.fit(body).request is body
@@ -119,7 +121,7 @@ def test_what_is_protected_stays_whole_within_the_range() -> None:
     steps = [*STEPS[:2], Step("plan", {}, STEPS[2].result), *STEPS[3:]]
     body, one = conversation("anthropic", *steps), session(protected_tools=["plan"])
     names = named(one, body)
-    one.compress(body, names[0], names[-1], WORDS)
+    take_out(one, body, lambda given: compress(given, names[0], names[-1], WORDS))
     assert results("anthropic", one.fit(body).request)[2] == STEPS[2].result
 
 
@@ -162,7 +164,7 @@ def test_what_was_pruned_before_any_fit_is_kept_under_the_name_of_the_conversati
     of_call: Any = {"conversation": "mine"} if by_call else {}
     first = session(store=store, **of_session)
     names = [able.name for able in prunable(first, body, **of_call)]
-    (pruned,) = first.prune(body, names[:1], **of_call).edits
+    (pruned,) = take_out(first, body, lambda given: prune(given, names[:1]), **of_call).edits
     first._conversations.writer.flush()
     body["messages"][0] = {"role": "user", "content": "The client worded this anew."}
     later = session(store=store, **of_session)
@@ -183,7 +185,7 @@ def test_with_trigger_1_nothing_goes_until_the_window_is_full_but_what_was_asked
     )
     assert one.fit(body, settings=trimtab.Settings(trigger=None)).request != body
     one = session(trigger=1.0, window=total)
-    one.prune(body, named(one, body)[:1])
+    take_out(one, body, lambda given: prune(given, named(one, body)[:1]))
     assert {edit.kind for edit in one.fit(body).report.edits} == {"pruned"}
     full = session(trigger=1.0, window=total - 100).fit(body)
     assert full.tokens_after <= total - 100

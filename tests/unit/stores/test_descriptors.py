@@ -10,6 +10,7 @@ import pytest
 
 from trimtab import Session
 from trimtab.retry.learned_limits import ModelLimits
+from trimtab.session import learned_limits
 from trimtab.stores import TenantStore, WriteBatch, open_store, writer
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY
@@ -49,12 +50,14 @@ def test_all_tenants_of_a_store_share_one_writer(tmp_path):
     sessions = [Session(store=store, tenant=f"t{n}", window=9_000) for n in range(20)]
     for session in sessions:
         session.fit([{"role": "user", "content": "hello"}])
-        session.learned.put("k", ModelLimits(limit=9_000))
+        learned_limits(session).put("k", ModelLimits(limit=9_000))
     assert writers() <= before + 1
     for session in sessions:
         session.close()
     again = open_store(f"sqlite:///{tmp_path}/s.db")
-    learned = [Session(store=again, tenant=f"t{n}").learned.get("k").limit for n in range(20)]
+    learned = [
+        learned_limits(Session(store=again, tenant=f"t{n}")).get("k").limit for n in range(20)
+    ]
     assert learned == [9_000] * 20
 
 

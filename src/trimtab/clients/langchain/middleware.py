@@ -42,6 +42,7 @@ from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import SendStats
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.session import learned_limits
 from trimtab.settings import Settings, with_keywords
 from trimtab.telemetry import logger
 
@@ -68,7 +69,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     ``window``: the model's window in tokens; None: that of the model's profile.  ``persist``:
     whether results and calls are shrunk in the agent's state too (same message ids; the journal in
     the state keeps the originals), or only in what is sent.  ``learned``: limits learned from
-    refusals, to share them; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords are
+    refusals, to share them; ``retry_result_chars``: see ``trimtab.retry.flow``.  All others are
     those of ``trimtab.Session``, and the settings ``summarizer``, ``protected_tools``, ``pins`` and
     ``on_event`` by their own names (any other setting in ``settings=``).  The default ``preset`` is
     "in-place" with ``persist``, else "balanced"; with ``store`` the journal is kept there, not in
@@ -96,7 +97,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         )
         self._own_window = self._sessions.settings.window
         shared = self._sessions.shared
-        known = LearnedLimits() if shared is None else shared.learned
+        known = LearnedLimits() if shared is None else learned_limits(shared)
         self.stats = SendStats()
         """Counters over all model calls so far."""
         self._flow = {

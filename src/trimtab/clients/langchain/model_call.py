@@ -21,6 +21,7 @@ from trimtab.request.fitted import Fitted
 from trimtab.retry.flow import Accepted, Fit, Refused, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals.exceptions import error_parts
+from trimtab.sessions.edit_history import take_back
 from trimtab.settings import FitKeywords
 
 
@@ -46,7 +47,7 @@ class ModelCall:
         self._run = flow(
             self._adapter.body, partial(_fit, conversation.fit, fit_keywords),
             key=key_for(head.provider, head.model),
-            undo=conversation.session.take_back, **keywords,
+            undo=partial(take_back, conversation.session), **keywords,
         )  # fmt: skip
         self._set_request(next(self._run))
 

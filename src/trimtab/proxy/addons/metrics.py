@@ -19,6 +19,7 @@ from trimtab.proxy.addons.base import Addon, Core, repeated
 from trimtab.proxy.addons.records import SECONDS, Records
 from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
 from trimtab.proxy.exchange.provider_call import FAULT
+from trimtab.request.fitted import facts_of
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -134,7 +135,7 @@ class Metrics(Addon):
             if call.fits:
                 self._took("trimtab_fit_seconds", call.fit_milliseconds / 1000)
             for fitted in call.fits:
-                for edit in fitted.report.edits if fitted.made_edits else ():
+                for edit in fitted.report.edits if facts_of(fitted).made_edits else ():
                     if edit.new:
                         self.count("trimtab_edits_total", kind=edit.kind)
         for turn in (record for record in records if record.number):

@@ -23,8 +23,8 @@ from trimtab.proxy.app import Proxy
 from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.settings import Address, ProxySettings
 from trimtab.proxy.server import Server
-from trimtab.setting_kinds import nearest
 from trimtab.settings import Settings
+from trimtab.suggestions import nearest
 
 NOT_FOUND, CANNOT = 127, 2
 ADDRESS = "TRIMTAB_PROXY"

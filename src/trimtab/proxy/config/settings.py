@@ -32,12 +32,12 @@ from trimtab.setting_kinds import (
     ValueKind,
     check_kinds,
     list_of,
-    nearest,
     one_of,
     readable,
     setting,
 )
 from trimtab.settings import Settings, naming_nearest
+from trimtab.suggestions import nearest
 
 PREFIX = "TRIMTAB_PROXY_"
 TOKEN_VARIABLE = f"{PREFIX}TOKEN"

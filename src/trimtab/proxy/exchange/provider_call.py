@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, Unpack, cast
 
 from trimtab.formats.body import RequestBody
@@ -24,11 +25,14 @@ from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.client_request import ClientRequest
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.worker import in_worker
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.own_header import HEADER
 from trimtab.retry.refusals import classify
+from trimtab.session import learned_limits
+from trimtab.sessions.edit_history import take_back
+from trimtab.sessions.session_turns import follow
 from trimtab.settings import FitKeywords
 from trimtab.telemetry import fault
 
@@ -91,7 +95,7 @@ class ProviderCall:
         if effect.fitted is None:
             self.note = "sent unchanged"
             return self._text if self._changed else None
-        if effect.fitted.released:
+        if facts_of(effect.fitted).released:
             self.note = "pins gave way to the window"
         self.fits.append(effect.fitted)
         unchanged = effect.request is self._text and not self._changed
@@ -125,12 +129,12 @@ class ProviderCall:
         self._run = flow(
             body, self._fit,
             key=key_for(self._request.upstream.host, self.model, self._request.credential),
-            learned=self._session.learned, streaming=self.streams,
-            retry_result_chars=self._result_chars, undo=self._session.take_back,
+            learned=learned_limits(self._session), streaming=self.streams,
+            retry_result_chars=self._result_chars, undo=partial(take_back, self._session),
         )  # fmt: skip
         effect = self._next(None)
         if isinstance(effect, Send) and effect.fitted is not None:
-            self.learned_room = effect.known.prompt_tokens(effect.fitted.output_asked)
+            self.learned_room = effect.known.prompt_tokens(facts_of(effect.fitted).output_asked)
         self.fit_milliseconds = (time.perf_counter() - began) * 1_000
         return effect
 
@@ -184,7 +188,7 @@ class ProviderCall:
             if self._run is not None:
                 _stepped(self._run, Accepted(usage.prompt or None))
             if usage.chained is not None and fitted is not None:
-                self._session.follow(usage.chained, fitted)
+                follow(self._session, usage.chained, fitted)
             if usage.counts is not None and fitted is not None:
                 self._session.observe(usage.counts, fitted)
         except Exception as error:
@@ -229,15 +233,16 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
         )
     if fitted is None:
         return
-    if fitted.window is None:
+    facts = facts_of(fitted)
+    if facts.window is None:
         yield (
             f"{name}: its window is not known, nothing is cut before its provider refuses: "
             "give --window, or window in the file"
         )
-    elif fitted.settings.reserve is None and fitted.output_asked > fitted.reserve:
+    elif facts.settings.reserve is None and facts.output_asked > facts.reserve:
         yield (
-            f"{name}: {fitted.output_asked:,} output tokens are asked for; of the window "
-            f"{fitted.reserve:,} are kept free for them (reserve_share)"
+            f"{name}: {facts.output_asked:,} output tokens are asked for; of the window "
+            f"{facts.reserve:,} are kept free for them (reserve_share)"
         )
     if effect.known.at and effect.known.described:
         until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.known.until))
@@ -245,7 +250,7 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
             f"{name}: a refusal taught {effect.known.described}; this holds until {until}, or "
             "until trimtab doctor --forget"
         )
-    if fitted.released:
+    if facts.released:
         yield "pins gave way to the window: what was undone or pinned did not fit"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.report import ReportEdit
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 
 TURNS = 1_000
 EDITS = 2_000
@@ -121,25 +121,26 @@ class SessionRecord:
 
     def _take(self, turn: RequestRecord, fitted: Fitted, learned_room: int | None) -> None:
         """Set what was sent on this turn, and record its new edits."""
+        facts = facts_of(fitted)
         turn.sent = turn.kept = fitted.tokens_after
-        turn.window, turn.trigger = fitted.capacity, fitted.trigger
+        turn.window, turn.trigger = facts.capacity, facts.trigger
         if learned_room and (not turn.window or learned_room < turn.window):
             share = turn.trigger / turn.window if turn.window else 1.0
             turn.window, turn.trigger = learned_room, int(learned_room * share)
         turn.arrived = fitted.tokens_before
         self.conversation = fitted.conversation or self.conversation
         self.arm = fitted.arm or self.arm
-        self.in_force = tuple(filter(None, fitted.handles))
-        turn.edits, turn.repairs = len(fitted.handles), fitted.repairs
+        self.in_force = tuple(filter(None, facts.handles))
+        turn.edits, turn.repairs = len(facts.handles), facts.repairs
         edits: Iterable[EditRecord | ReportEdit]
-        if fitted.made_edits or not all(handle in self.edits for handle in fitted.handles):
+        if facts.made_edits or not all(handle in self.edits for handle in facts.handles):
             report = fitted.report
             turn.new += sum(edit.new for edit in report.edits)
             turn.rewritten = report.money.get("rewritten", 0)
             self._add_edits(turn.number, report.edits)
             edits = report.edits
         else:
-            edits = (self.edits[handle] for handle in fitted.handles)
+            edits = (self.edits[handle] for handle in facts.handles)
         turn.kept = max(turn.sent - sum(edit.tokens_after for edit in edits), 0)
 
     def _add_edits(self, number: int, edits: Iterable[ReportEdit]) -> None:
