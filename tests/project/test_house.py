@@ -195,8 +195,8 @@ FITTED = {
 }  # fmt: skip
 SESSION = {
     "afit", "archive", "close", "fit", "from_config", "history", "journal", "look_up", "observe",
-    "pin", "pins", "preview", "recall", "refused", "report", "search", "settings", "shown", "stats", "sweep",
-    "undo", "unpin",
+    "pin", "pins", "preview", "recall", "refused", "report", "search", "settings", "shown",
+    "stats", "sweep", "undo", "unpin",
 }  # fmt: skip
 
 
