@@ -15,7 +15,7 @@ from trimtab import formats
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
 from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import Terminal, clean
 from trimtab.formats.repair.shape import MISSING_KEY
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
@@ -60,16 +60,20 @@ def run(args: Namespace) -> int:
         sizes = {"tokens": measured.total, "window": window, "too_long": too_long}
         print(json.dumps({"format": measured.format, **sizes, "violations": rows}, indent=2))
         return VIOLATIONS if violations or too_long else DONE
+    terminal = Terminal.of_stdout()
     for violation in found:
         doubt = "" if violation.certain else "may be refused: "
-        rule = f"{paths.escape(violation.path)}: {violation.rule}"
-        print(clean(f"{rule}: {doubt}{violation.message}"))
+        rule = clean(f"{paths.escape(violation.path)}: {violation.rule}")
+        rule = terminal.paint("over" if violation.certain else "bold", rule)
+        print(terminal.wrapped(f"{rule}: {doubt}{clean(violation.message)}"))
     counted = f"{measured.total:,} tokens, counted by {measured.counter}"
     if window and too_long:
-        print(f"too long: {counted}; the window is {window:,}: trimtab fit makes it fit")
+        verdict = terminal.paint("over", "too long")
+        print(f"{verdict}: {counted}; the window is {window:,}: trimtab fit makes it fit")
     elif not violations:
         messages = len(paths.get(tree, format.base(tree)))
         size = f"{counted}, of {window:,}" if window else counted
-        print(f"accepted: {format.name} ({measured.reason}), {messages:,} messages, "
+        verdict = terminal.paint("good", "accepted")
+        print(f"{verdict}: {format.name} ({measured.reason}), {messages:,} messages, "
               f"no {'certain ' if found else ''}rule broken; {size}")  # fmt: skip
     return VIOLATIONS if violations or too_long else DONE

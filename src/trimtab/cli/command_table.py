@@ -174,9 +174,13 @@ GROUPS: dict[str, dict[str, Command]] = {
             add="add_doctor",
         ),
         "purge": Command(
-            "Delete old conversations from a store.",
+            "Delete conversations and their originals.",
             "trimtab.cli.store",
-            ("trimtab purge --store sqlite:///kept.db --older-than 30d --keep-bytes 500m",),
+            (
+                "trimtab purge --older-than 30d",
+                "trimtab purge 0f3a91",
+                "trimtab purge --store sqlite:///kept.db --keep-bytes 500m",
+            ),
             ("--older-than", "--keep-bytes", "--store"),
             add="add_purge",
         ),
@@ -230,5 +234,9 @@ COMMANDS = {name: one for group in GROUPS.values() for name, one in group.items(
 BESIDES = ("more",)
 """Groups that only ``trimtab --help-all`` lists."""
 
-RENAMED = {"explain": "inspect", "stats": "status --total"}
-"""A name that a command had → what to type now."""
+RENAMED = {
+    "explain": "inspect",
+    "stats": "status --total",
+    "recall --search": "search TEXT [HANDLE]",
+}
+"""What a command or an option was called → what to type now."""

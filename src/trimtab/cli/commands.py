@@ -16,7 +16,7 @@ from typing import TextIO
 from trimtab.cli import help_pages
 from trimtab.cli.command_table import COMMANDS, RENAMED, Command
 from trimtab.cli.exit_codes import DONE, INTERNAL, USAGE, ExitWith, code_of
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import InvalidRequest, TrimtabError
 from trimtab.suggestions import nearest
 
@@ -82,7 +82,7 @@ def _without_a_command(words: Sequence[str]) -> int:
     elif first in ("-V", "--version"):
         print(f"trimtab {_version()}")
     elif first in RENAMED:
-        raise ExitWith(USAGE, f"{first} is called {RENAMED[first]} now")
+        raise ExitWith(USAGE, f"trimtab {first} is called trimtab {RENAMED[first]} now")
     else:
         kind = "option" if first.startswith("-") else "command"
         names = ["--help", "--help-all", "--version"] if kind == "option" else [*COMMANDS]
@@ -104,6 +104,8 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     args, unknown = command.parse_known_args(words[1:])
     if unknown:
         first = unknown[0].partition("=")[0]
+        if now := RENAMED.get(f"{words[0]} {first}"):
+            raise ExitWith(USAGE, f"trimtab {words[0]} {first} is called trimtab {now} now")
         if first.startswith("-"):
             command.error(f"no option {first}{nearest(first, command.option_names())}")
         command.error(f"{first!r} is one argument too many")
@@ -111,7 +113,8 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _complain(code: int, message: str) -> int:
-    print(f"trimtab: {clean(' '.join(message.split()))}", file=sys.stderr)
+    lead = Terminal.of(sys.stderr).paint("over", "trimtab:")
+    print(f"{lead} {clean(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

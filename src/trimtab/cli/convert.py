@@ -14,8 +14,8 @@ import trimtab
 from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
-from trimtab.cli.options import add_file
-from trimtab.cli.terminal import clean
+from trimtab.cli.options import add_file, add_output
+from trimtab.cli.terminal import print_report
 from trimtab.jsontext import paths
 
 
@@ -29,7 +29,7 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--format", metavar="NAME", help="what FILE is in (default: seen)")
     parser.add_argument("--model", metavar="NAME", help="the model it is for; written into it")
-    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
+    add_output(parser)
     parser.add_argument("--json", action="store_true", help="losses, notes and ids as JSON")
     parser.set_defaults(run=run)
 
@@ -40,8 +40,10 @@ def run(args: Namespace) -> int:
     converted = trimtab.convert(
         found.data, args.to, format=args.format or found.facts.format, model=args.model
     )
-    files.write(args.output, f"{paths.dump(converted.request)}\n".encode())
+    unseen = files.deliver(args.output, f"{paths.dump(converted.request)}\n".encode())
     _report(converted, as_json=args.json)
+    if unseen:
+        print(unseen, file=sys.stderr)
     return DONE
 
 
@@ -59,4 +61,4 @@ def _report(converted: trimtab.conversion.Converted, *, as_json: bool) -> None:
         more = f" and {times - 1:,} more" if times > 1 else ""
         lines.append(f"  lost  {what}: {why} ({place}{more})")
     lines += [f"  note  {note}" for note in converted.notes]
-    print("\n".join(map(clean, lines)), file=sys.stderr)
+    print_report(lines, sys.stderr, "over" if count else "good")

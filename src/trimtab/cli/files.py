@@ -9,7 +9,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from trimtab.cli.exit_codes import MISSING, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.exit_codes import MISSING, UNREADABLE, USAGE, ExitWith, is_json
 from trimtab.errors import InvalidRequest
 from trimtab.logs.unread import DATABASE, SQLITE
 
@@ -54,8 +54,29 @@ def about(args: Namespace, error: InvalidRequest) -> str:
         return str(error)
     if args.file == "-":
         return f"standard input: {error}"
-    logs = "; a session log is read by `trimtab fit`, `check`, `inspect`, `convert` and `bill`"
-    return f"{args.file}: {error}{logs if args.file.endswith('.jsonl') else ''}"
+    return f"{args.file}: {error}{_as_a_log(args)}"
+
+
+def _as_a_log(args: Namespace) -> str:
+    """How the file is read where it is a log; "" where it looks like none."""
+    if args.file.endswith(".jsonl"):
+        return "; a session log is read by `trimtab fit`, `check`, `inspect`, `convert` and `bill`"
+    first, _, rest = args.data.strip().partition(b"\n")
+    if rest and is_json(first) and is_json(rest.partition(b"\n")[0]):
+        return "; each line of it is JSON, as in a log: --turn N takes one, or name it *.jsonl"
+    return ""
+
+
+def deliver(name: str | None, request: bytes) -> str:
+    """Write a request to a file, or to standard output where no file is named.
+
+    On a terminal it is not written, unless ``name`` is ``-``: nobody reads it there.  Returns a
+    line that says so; else "".
+    """
+    if name is None and sys.stdout.isatty():
+        return f"the request ({len(request):,} bytes) is not written: -o FILE, or a pipe"
+    write(name or "-", request)
+    return ""
 
 
 def write(name: str, data: bytes, *, private: bool = False) -> None:
@@ -76,7 +97,9 @@ def write(name: str, data: bytes, *, private: bool = False) -> None:
     except FileNotFoundError:
         raise ExitWith(MISSING, f"{name}: no such directory to write to; make it first") from None
     except OSError as error:
-        raise ExitWith(UNREADABLE, f"{name}: cannot write: {error.strerror or error}") from None
+        raise ExitWith(
+            UNREADABLE, f"{name}: cannot write: {error.strerror or error}; name another file"
+        ) from None
 
 
 def _replace(target: Path, data: bytes, mode: int) -> None:

@@ -14,8 +14,14 @@ import trimtab
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
-from trimtab.cli.options import add_no_config, add_request, add_settings, loaded_settings
-from trimtab.cli.terminal import clean
+from trimtab.cli.options import (
+    add_no_config,
+    add_output,
+    add_request,
+    add_settings,
+    loaded_settings,
+)
+from trimtab.cli.terminal import clean, print_report
 from trimtab.config import SETTINGS
 from trimtab.journal import file_format
 from trimtab.jsontext import paths
@@ -33,10 +39,7 @@ def add_fit(parser: ArgumentParser) -> None:
     add_turn(parser)
     add_no_config(parser)
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "-o", "--output", metavar="OUT",
-        help="file for the request (default: standard output, unless that is a terminal)",
-    )  # fmt: skip
+    add_output(out)
     out.add_argument(
         "--journal", metavar="FILE",
         help="keep the choice and the originals there, and go on from it if it exists",
@@ -65,15 +68,12 @@ def run_fit(args: Namespace) -> int:
         fitted = trimtab.fit(data, settings=settings)
     else:
         fitted, lines = _fit_and_keep(data, settings, args.journal)
-    unseen = args.output is None and sys.stdout.isatty()
-    if not unseen:
-        files.write(args.output or "-", fitted.request)
+    unseen = files.deliver(args.output, fitted.request)
     if source_lines and not args.json:
         print("\n".join(map(clean, source_lines)), file=sys.stderr)
     _report(fitted.report, lines, as_json=args.json)
     if unseen:
-        size = f"{len(fitted.request):,} bytes"
-        print(f"the request ({size}) is not written: -o FILE, or a pipe", file=sys.stderr)
+        print(unseen, file=sys.stderr)
     return DONE
 
 
@@ -109,10 +109,9 @@ def _report(report: Report, lines: list[str], *, as_json: bool) -> None:
         tree = {**report.as_dict(), **({"recall": lines} if lines else {})}
         print(json.dumps(tree, indent=2, ensure_ascii=False), file=sys.stderr)
         return
-    report_lines = str(report).splitlines()
+    print_report(str(report).splitlines(), sys.stderr)
     if lines:
-        report_lines += [
-            "originals are kept; the largest come back with",
-            *(f"  {row}" for row in lines),
-        ]
-    print("\n".join(map(clean, report_lines)), file=sys.stderr)
+        print("originals are kept; the largest come back with", file=sys.stderr)
+        print("\n".join(f"  {clean(line)}" for line in lines), file=sys.stderr)
+    elif any(edit.handle for edit in report.edits):
+        print("no original is kept: --journal FILE keeps them", file=sys.stderr)

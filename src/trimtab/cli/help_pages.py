@@ -27,6 +27,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_Help, help="show every option")
 
     def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
         self.exit(USAGE, f"trimtab: {message}; see {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -131,7 +131,8 @@ def _chosen(args: Namespace, requests: list[_Logged]) -> FoundRequest:
     number = len(main) - 1 if args.turn is None else args.turn
     if not 0 <= number < len(requests):
         raise ExitWith(
-            USAGE, f"--turn {number}: {_name(args)} has the requests 0 to {len(requests) - 1}"
+            USAGE,
+            f"--turn {number}: {_name(args)} has the requests 0 to {len(requests) - 1}: name one",
         )
     request = requests[number]
     recording = request.recording

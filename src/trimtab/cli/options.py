@@ -26,6 +26,14 @@ def add_file(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_output(parser: Any) -> None:
+    """--output FILE."""
+    parser.add_argument(
+        "-o", "--output", metavar="OUT",
+        help="file for the request (default: standard output, unless that is a terminal)",
+    )  # fmt: skip
+
+
 def add_settings(parser: ArgumentParser, settings: Mapping[str, Declared]) -> None:
     """An option for each setting, those of a table too: ``--duplicates-enabled``."""
     group: Any = parser

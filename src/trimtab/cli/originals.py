@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import NO_ORIGINAL, USAGE, ExitWith
@@ -17,7 +17,7 @@ from trimtab.journal.archive import Archived, Originals, of_edits
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.request.fitted import recall
 from trimtab.stores.base import Store
-from trimtab.stores.tenant import SESSIONS, TenantStore
+from trimtab.stores.tenant import SESSIONS
 
 MAX_NAMED = 20
 
@@ -48,14 +48,17 @@ def originals_of(args: Namespace) -> ListedOriginals:
 
 
 def handle_of(originals: ListedOriginals, name: str) -> str:
-    """The handle that begins with ``name``; ``name`` itself where none does.
+    """The handle that begins with ``name``; "" where a conversation of the store does, to which
+    the originals are then limited; ``name`` itself where nothing does.
 
     Raises ExitWith with the candidates where several do.
     """
     found = sorted({one for one in originals.handles() if one.startswith(name)})
-    if name in found or not found:
+    if name in found:
         return name
-    return only(name, found, "handles")
+    if found:
+        return only(name, found, "handles")
+    return "" if isinstance(originals, OfStore) and originals.limit_to(name) else name
 
 
 def only(name: str, found: Sequence[str], what: str) -> str:
@@ -67,27 +70,46 @@ def only(name: str, found: Sequence[str], what: str) -> str:
     raise ExitWith(USAGE, f"{len(found)} {what} begin with {name}: {names}{more}; give more of one")
 
 
-def conversation_of(store: Store, tenants: Sequence[str], name: str) -> tuple[str, str]:
-    """(tenant, conversation) of an id that begins with ``name``: the conversation's own, the one in
-    the dashboard's addresses, or the session's as its client calls it.
+class FoundConversation(NamedTuple):
+    """A conversation, and the ids of its records in the dashboard."""
 
-    Raises ExitWith where there is none, and with the candidates where there are several.
+    tenant: str
+    id: str
+    sessions: tuple[str, ...] = ()
+
+
+def conversation_of(store: Store, tenants: Sequence[str], name: str) -> FoundConversation | None:
+    """The conversation with an id that begins with ``name``: its own, the one in the dashboard's
+    addresses, or the session's as its client calls it; None where there is none.
+
+    Raises ExitWith with the candidates where there are several.
     """
+    from trimtab import stores
     from trimtab.proxy.records.session_history import read_sessions
 
     rows = {row.conversation: row.tenant for row in store.conversations() if row.tenant in tenants}
+    sessions = [
+        one for one in read_sessions(stores.open(store, SESSIONS)) if one.conversation in rows
+    ]
     names = [(id, id) for id in rows]
-    for one in read_sessions(TenantStore(store, SESSIONS)):
-        names += [(id, one.conversation) for id in (one.id, one.hint) if one.conversation in rows]
+    names += [(id, one.conversation) for one in sessions for id in (one.id, one.hint)]
     found = {conversation for id, conversation in names if id == name}
     found = found or {conversation for id, conversation in names if id.startswith(name)}
     if not found:
-        raise ExitWith(
-            NO_ORIGINAL, f"no handle, conversation or session begins with {name!r}: trimtab recall "
-            "lists what was cut"
-        )  # fmt: skip
+        return None
     conversation = only(name, sorted(found), "conversations")
-    return rows[conversation], conversation
+    records = tuple(one.id for one in sessions if one.conversation == conversation)
+    return FoundConversation(rows[conversation], conversation, records)
+
+
+def named_conversation(store: Store, tenants: Sequence[str], name: str) -> FoundConversation:
+    """See ``conversation_of``; raises ExitWith where there is none, too."""
+    if (found := conversation_of(store, tenants, name)) is not None:
+        return found
+    newest = sorted(store.conversations(), key=lambda row: -row.used_at)
+    names = [row.conversation for row in newest if row.tenant in tenants][:MAX_NAMED]
+    here = f"here are {', '.join(names)}" if names else "nothing is kept here"
+    raise ExitWith(NO_ORIGINAL, f"no conversation begins with {name!r}; {here}")
 
 
 @dataclass(frozen=True)
@@ -112,6 +134,7 @@ class OfStore:
 
     def __init__(self, args: Namespace, store: Store) -> None:
         self._args, self._store = args, store
+        self._listed: set[str] | None = None
         self.tenants = [args.tenant] if args.tenant else newest_tenants(store) or ["default"]
 
     def _readers(self) -> Iterator[OriginalsReader]:
@@ -121,6 +144,15 @@ class OfStore:
             self._args.tenant = tenant
             yield OriginalsReader(stores.open(self._store, tenant), time.time)
 
+    def limit_to(self, name: str) -> bool:
+        """List only what was taken out of the conversation with this id; False if there is none.
+        Raises ExitWith where several begin so."""
+        found = conversation_of(self._store, self.tenants, name)
+        if found is not None:
+            self.tenants = [found.tenant]
+            self._listed = {*self._store.handles(found.tenant, found.id)}
+        return found is not None
+
     def handles(self) -> Iterator[str]:
         for row in self._store.conversations():
             if row.tenant in self.tenants:
@@ -128,7 +160,10 @@ class OfStore:
 
     @property
     def archive(self) -> Iterator[Archived]:
-        return chain.from_iterable(reader.archive for reader in self._readers())
+        listed = self._listed
+        for one in chain.from_iterable(reader.archive for reader in self._readers()):
+            if listed is None or one.handle in listed:
+                yield one
 
     def recall(self, handle: str) -> str:
         return self.reader_of(handle).recall(handle)

@@ -11,7 +11,7 @@ import trimtab
 from trimtab import stores
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
-from trimtab.cli.originals import OfStore, add_source, conversation_of, handle_of
+from trimtab.cli.originals import OfStore, add_source, handle_of, named_conversation
 from trimtab.cli.store_options import store_of
 from trimtab.cli.terminal import clean
 from trimtab.journal import file_format
@@ -91,5 +91,7 @@ def _reader(args: Namespace) -> OriginalsReader:
         return originals.reader_of(args.handle)
     tenant = originals.tenants[0]
     if args.conversation:
-        tenant, args.conversation = conversation_of(store, originals.tenants, args.conversation)
+        tenant, args.conversation, _ = named_conversation(
+            store, originals.tenants, args.conversation
+        )
     return OriginalsReader(stores.open(store, tenant), time.time)

@@ -17,7 +17,7 @@ from trimtab.cli import state_files
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
 from trimtab.cli.options import add_settings, given_settings
 from trimtab.cli.store_options import own_store
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import InvalidSetting
 from trimtab.proxy.config.settings import OPTIONS, ProxySettings, from_environment, load
 from trimtab.proxy.config.upstreams import Upstream
@@ -144,9 +144,11 @@ def look_at_agents() -> int:
     from trimtab.proxy.agents.doctor import findings
 
     setup_findings = list(findings(LaunchContext(os.environ, Path.home(), Path.cwd())))
+    terminal = Terminal.of_stdout()
     for finding in setup_findings:
-        for line in str(finding).splitlines():
-            print(clean(line))
+        verdict = {True: "good", False: "over", None: "dim"}[finding.ok]
+        mark, *others = map(clean, str(finding).splitlines())
+        print(terminal.paint(verdict, mark[:2]) + mark[2:], *others, sep="\n")
     return VIOLATIONS if any(finding.ok is False for finding in setup_findings) else DONE
 
 

@@ -28,7 +28,10 @@ from trimtab.transcript.model import Edit
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab recall``."""
     parser.add_argument(
-        "handle", metavar="HANDLE", nargs="?", help="of a cut, or how it begins; without: a list"
+        "handle",
+        metavar="HANDLE",
+        nargs="?",
+        help="of a cut, or how it begins; a list without one, or with the id of a conversation",
     )
     add_source(parser)
     what = parser.add_mutually_exclusive_group()
@@ -59,7 +62,7 @@ def run(args: Namespace) -> int:
         return _all(args)
     originals = originals_of(args)
     if args.handle is not None:
-        args.handle = handle_of(originals, args.handle)
+        args.handle = handle_of(originals, args.handle) or None
     if args.handle is None or args.file is not None or args.lines is not None:
         return _looked_up(args, originals)
     text = originals.recall(args.handle)

@@ -33,7 +33,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "payload", nargs="?", metavar="JSON",
         help="what the agent gives its hook (default: standard input, unless that is a terminal)",
     )  # fmt: skip
-    parser.add_argument("--session", metavar="ID", help="the agent's session (else the JSON's)")
+    parser.add_argument(
+        "--session", metavar="ID", help="this session, or how its id begins; default: the newest"
+    )
     parser.add_argument(
         "--proxy", metavar="URL",
         help=f"default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
@@ -166,6 +168,8 @@ def line(status: dict[str, Any] | None) -> str:
     """``trimtab 41% of 196k · 48k cut (result ×12, fold ×2) · trimtab recall rn5ee4xezey``."""
     if not status:
         return "trimtab: no proxy answers"
+    if names := status.get("candidates"):
+        return f"trimtab: several sessions begin so: {', '.join(names)}"
     if not status.get("session"):
         return "trimtab: no request yet"
     sent, window, cut = status["sent"], status["window"], status["arrived"] - status["sent"]

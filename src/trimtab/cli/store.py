@@ -6,17 +6,20 @@ import re
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 from trimtab.amounts import many
 from trimtab.cli.exit_codes import DONE, MISSING, USAGE, VIOLATIONS, ExitWith
 from trimtab.cli.options import amount
+from trimtab.cli.originals import named_conversation
 from trimtab.cli.store_options import (
     STORES,
     existing_store,
+    newest_tenants,
     own_store,
+    store_of,
 )
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import Terminal, clean
 from trimtab.retry.learned_limits import LearnedLimits, destination_in
 from trimtab.session import Session, learned_limits
 from trimtab.stores.base import Store
@@ -61,6 +64,7 @@ def run_doctor(args: Namespace) -> int:
     store, tenant_store = _opened(args.store)
     conversations = [row for row in store.conversations() if not row.tenant.startswith(OURS)]
     faults = list(stores.faults(store, tenant_store))
+    terminal = Terminal.of_stdout()
     for fault in faults[:_MAX_SHOWN]:
         print(clean(fault))
     if len(faults) > _MAX_SHOWN:
@@ -71,7 +75,8 @@ def run_doctor(args: Namespace) -> int:
     parts += [many(sum(row.originals for row in conversations), "original")]
     parts += [many(sum(row.stored_bytes for row in conversations), "byte")]
     verdict = many(len(faults), "fault") if faults else "all can be read"
-    print(clean(f"{store.url}: {', '.join(parts)}: {verdict}"))
+    verdict = terminal.paint("over" if faults else "good", verdict)
+    print(f"{clean(f'{store.url}: ' + ', '.join(parts))}: {verdict}")
     for tenant, key, _, text in _learned(store):
         print(clean(f"learned from refusals, tenant {tenant}: {destination_in(key)}: {text}"))
     return VIOLATIONS if faults else DONE
@@ -108,7 +113,11 @@ def _forget(url: str, endpoint: str) -> int:
 
 def add_purge(parser: ArgumentParser) -> None:
     """The options of ``trimtab purge``."""
-    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    parser.add_argument(
+        "conversation", nargs="?", metavar="CONVERSATION",
+        help="delete this one: its id, or the one that the dashboard shows, or how it begins",
+    )  # fmt: skip
+    parser.add_argument("--store", metavar="URL", help=f"default: the proxy's own; {STORES}")
     parser.add_argument("--tenant", metavar="NAME", help="only of this tenant (default: of all)")
     parser.add_argument(
         "--older-than", type=age, metavar="AGE",
@@ -122,15 +131,22 @@ def add_purge(parser: ArgumentParser) -> None:
 
 
 def run_purge(args: Namespace) -> int:
-    """Delete old conversations with their originals, and print how many."""
+    """Delete conversations with their originals, and print how many."""
     from trimtab import stores
 
-    if args.older_than is None and args.keep_bytes is None:
-        raise ExitWith(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
-    store, tenant_store = _opened(args.store)
+    if args.older_than is None and args.keep_bytes is None and not args.conversation:
+        raise ExitWith(
+            USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or a CONVERSATION"
+        )
+    store = store_of(args)
+    named: tuple[str, ...] = ()
+    if args.conversation:
+        tenants = [args.tenant] if args.tenant else newest_tenants(store)
+        found = named_conversation(store, tenants, args.conversation)
+        named = (found.id, *found.sessions)
     purged = stores.purge(
-        store, tenant_store, now=time.time(), older_than=args.older_than,
-        keep_bytes=args.keep_bytes, tenant=args.tenant,
+        store, cache(partial(stores.open, store)), now=time.time(), older_than=args.older_than,
+        keep_bytes=args.keep_bytes, tenant=args.tenant, conversations=named,
     )  # fmt: skip
     what = f"{many(purged.originals, 'original')} and {many(purged.stored_bytes, 'byte')}"
     print(f"{many(purged.conversations, 'conversation')} with {what} deleted")

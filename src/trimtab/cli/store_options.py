@@ -39,11 +39,11 @@ def store_of(args: Namespace) -> Store:
     try:
         return existing_store(args.store)
     except ExitWith:
+        named = "--journal FILE or --store URL" if hasattr(args, "journal") else "--store URL"
         raise ExitWith(
-            USAGE,
-            "no proxy of yours has kept anything: name --journal FILE or --store URL, or start "
-            "one with trimtab run or trimtab proxy",
-        ) from None
+            USAGE, f"no proxy of yours has kept anything: name {named}, or start a proxy with "
+            "trimtab run or trimtab proxy"
+        ) from None  # fmt: skip
 
 
 def newest_tenants(store: Store) -> list[str]:

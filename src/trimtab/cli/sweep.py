@@ -6,11 +6,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 import trimtab
+from trimtab.amounts import many
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE
-from trimtab.cli.options import add_request, amount, setting
+from trimtab.cli.options import add_output, add_request, amount, setting
 from trimtab.cli.store_options import STORES, add_tenant
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import print_report
 from trimtab.journal import file_format
 from trimtab.session import SessionKeywords
 from trimtab.settings import NO_WINDOW, Settings
@@ -30,7 +31,7 @@ def add(parser: ArgumentParser) -> None:
         help=f"keep them there: who fits this conversation with it next sends no more; {STORES}",
     )  # fmt: skip
     add_tenant(parser)
-    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
@@ -58,9 +59,10 @@ def run(args: Namespace) -> int:
             journal_file.save(args.journal, session.journal)
     finally:
         session.close()
-    files.write(args.output, fitted.request)
+    unseen = files.deliver(args.output, fitted.request)
     lines = [f"{result.tokens:>9,} tokens  {result.about}" for result in removed]
     before, after = fitted.tokens_before, fitted.tokens_after
-    lines.append(f"{len(removed):,} result(s) taken out: {before:,} → {after:,} tokens")
-    print("\n".join(map(clean, lines)), file=sys.stderr)
+    lines.append(f"{many(len(removed), 'result')} taken out: {before:,} → {after:,} tokens")
+    lines += [unseen] if unseen else []
+    print_report(lines, sys.stderr, "")
     return DONE

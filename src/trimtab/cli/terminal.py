@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_COLOURS = {"bar": "36", "over": "31", "dim": "2", "bold": "1", "before": "31", "after": "32"}
+_COLOURS = {"bar": "36", "good": "32", "over": "31", "dim": "2", "bold": "1"}
 
 
 def clean(text: str) -> str:
@@ -18,23 +21,39 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Columns; whether colours and block characters may be used."""
+    """Columns; whether colours and block characters may be used; whether a person looks at it."""
 
     columns: int = 80
     colour: bool = False
     blocks: bool = True
+    watched: bool = False
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Terminal:
+        """The width and colours of a stream; 80 plain columns if it is not a terminal."""
+        tty = stream.isatty()
+        colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        blocks = (stream.encoding or "").lower().replace("-", "") == "utf8"
+        return cls(max(40, shutil.get_terminal_size((80, 24)).columns), colour, blocks, tty)
 
     @classmethod
     def of_stdout(cls) -> Terminal:
-        """The width and colours of standard output; 80 plain columns if it is not a terminal."""
-        tty = sys.stdout.isatty()
-        colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        blocks = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        return cls(max(40, shutil.get_terminal_size((80, 24)).columns), colour, blocks)
+        """Of standard output."""
+        return cls.of(sys.stdout)
 
     def paint(self, name: str, text: str) -> str:
         """The text in a colour, if colours may be used."""
-        return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if self.colour and text else text
+        return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if self.colour and name and text else text
+
+    def wrapped(self, line: str) -> str:
+        """The line as it came; in lines that fit the columns if a person looks at it."""
+        if not self.watched or len(line) <= self.columns:
+            return line
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        return textwrap.fill(
+            line, self.columns, subsequent_indent=indent, break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
 
     def bar(self, share: float, columns: int) -> str:
         """A bar of ``share`` (0 … 1) of ``columns``, to an eighth of a column; never empty."""
@@ -58,3 +77,11 @@ class Terminal:
         """At most ``columns`` characters; the end of a path says more than its beginning."""
         dots = "…" if self.blocks else "~"
         return text if len(text) <= columns else dots + text[-(columns - 1) :]
+
+
+def print_report(lines: Sequence[str], stream: TextIO, verdict: str = "bold") -> None:
+    """Print a report: the first line in the colour of its verdict, all as wide as the terminal."""
+    terminal = Terminal.of(stream)
+    for number, line in enumerate(lines):
+        text = terminal.wrapped(clean(line))
+        print(text if number else terminal.paint(verdict, text), file=stream)

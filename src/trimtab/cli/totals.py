@@ -8,8 +8,8 @@ from argparse import Namespace
 from typing import Any
 
 from trimtab.amounts import many
-from trimtab.cli.exit_codes import DONE, MISSING, ExitWith
-from trimtab.cli.store_options import existing_store, newest_tenants, other_tenants, own_store
+from trimtab.cli.exit_codes import DONE
+from trimtab.cli.store_options import newest_tenants, other_tenants, store_of
 from trimtab.cli.terminal import clean
 from trimtab.sessions.stats import PREFIX, ConversationStats
 
@@ -47,10 +47,7 @@ def _facts(args: Namespace) -> dict[tuple[str, str], Any]:
     """Statistics by tenant and name of the fact."""
     from trimtab import stores
 
-    args.store = args.store or own_store()
-    if args.store == "memory:":
-        raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
-    store = existing_store(args.store)
+    store = store_of(args)
     tenants = [args.tenant] if args.tenant else newest_tenants(store) or ["default"]
     args.tenant = tenants[-1]
     return {

@@ -6,7 +6,7 @@ The handles of deleted originals are recorded, so that a recall can report the p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -34,9 +34,10 @@ def purge(
     older_than: float | None = None,
     keep_bytes: int | None = None,
     tenant: str | None = None,
+    conversations: Collection[str] = (),
 ) -> Purged:
     """Delete whole conversations that were not written for ``older_than`` seconds, and then the
-    oldest until the rest takes at most ``keep_bytes``.
+    oldest until the rest takes at most ``keep_bytes``; and those that ``conversations`` names.
 
     A conversation that is written to at the same time is kept.  Raises StoreError.
     """
@@ -45,7 +46,7 @@ def purge(
     for row in rows:
         too_old = older_than is not None and row.used_at < now - older_than
         too_much = keep_bytes is not None and total > keep_bytes
-        if not too_old and not too_much:
+        if not too_old and not too_much and row.conversation not in conversations:
             continue
         handles = store.handles(row.tenant, row.conversation)
         if not store.delete(row.tenant, row.conversation, before=row.used_at + 1e-3):

@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.cli.exit_codes import DONE, UNREADABLE, VIOLATIONS, ExitWith
 from trimtab.cli.options import add_no_config, add_settings, amount, loaded_settings
 from trimtab.cli.progress import ProgressLine
@@ -69,8 +70,14 @@ def run(args: Namespace) -> int:
             raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
         raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
     print("\n".join(map(clean, _summary(finished, args.out))), file=sys.stderr)
-    failed = finished.manifest["records"]["failed"] and not args.allow_failures
-    return VIOLATIONS if failed else DONE
+    records = finished.manifest["records"]
+    if records["read"] and not records["written"]:
+        none = f"none of {many(records['read'], 'record')} could be fitted"
+        raise ExitWith(
+            VIOLATIONS,
+            f"{none}; --key names where a record has its request",
+        )
+    return VIOLATIONS if records["failed"] and not args.allow_failures else DONE
 
 
 def _summary(finished: Any, out: str) -> list[str]:
@@ -82,7 +89,7 @@ def _summary(finished: Any, out: str) -> list[str]:
         f"{distinct['tokens_before']:,} → {distinct['tokens_after']:,} tokens"
     ]
     if records["repeated"]:
-        lines.append(f"{records['repeated']:,} stood there before, and are counted once")
+        lines.append(f"{records['repeated']:,} the same as an earlier one, counted once")
     if finished.taken_up:
         lines.append(f"{finished.taken_up:,} of {finished.shards:,} shards were done already")
     lines += [

@@ -34,7 +34,8 @@ def run(args: Namespace) -> int:
         print(f"no --window given: {WINDOW:,} tokens", file=sys.stderr)
     recordings = [one for one in read_logs([args.file]).recordings if one.turns]
     if not recordings:
-        raise ExitWith(UNREADABLE, f"{args.file}: no model call of a session in it")
+        raise ExitWith(UNREADABLE, f"{args.file}: no model call of a session in it: give a "
+                       "log of a coding agent, as in ~/.claude/projects")  # fmt: skip
     sessions = [judged(one, window) for one in recordings]
     if args.json:
         print(json.dumps({"window": window, "sessions": [*map(_row, sessions)]}, indent=2))

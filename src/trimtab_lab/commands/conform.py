@@ -94,7 +94,7 @@ def _run(args: Namespace) -> int:
         terminal = Terminal.of_stdout()
 
         def paint(passed: bool, text: str) -> str:
-            return terminal.paint("bar" if passed else "over", text)
+            return terminal.paint("good" if passed else "over", text)
 
         lines = output.table(scoreboard, _again(args), paint).split("\n")
         print("\n".join(lines if terminal.colour else map(clean, lines)))

@@ -95,8 +95,8 @@ def _request(
     edge, sent, whole = (round(n / largest * columns) for n in (window, one.sent, one.whole))
     cells = [
         terminal.paint("dim", mark) if n == edge
-        else terminal.paint("after", full) if n < sent
-        else terminal.paint("before", cut) if n < whole
+        else terminal.paint("good", full) if n < sent
+        else terminal.paint("over", cut) if n < whole
         else " "
         for n in range(columns + 1)
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def _cuts(demo: Demo, terminal: Terminal) -> Iterator[str]:
 def _before_and_after(demo: Demo, terminal: Terminal) -> Iterator[str]:
     cut = max(demo.cuts, key=lambda cut: cut.edit.tokens_saved)
     yield terminal.paint("bold", f"{cut.edit.handle}, before and after")
-    for name, sign, lines in (("before", "-", cut.before), ("after", "+", cut.after)):
+    for name, sign, lines in (("over", "-", cut.before), ("good", "+", cut.after)):
         for line in _beginning(lines, terminal.columns - 4):
             yield terminal.paint(name, f"  {sign} {line}")
 

@@ -17,11 +17,50 @@ FILES = {
     "ok.json": b'[{"role": "user", "content": "hi"}]',
     "norole.json": b'{"messages": [{"content": "hi"}]}',
     "answer.json": b'{"choices": [{"message": {"role": "assistant", "content": "hi"}}]}',
+    "lines.json": b'{"a": 1}\n{"a": 2}\n',
+    "junk.jsonl": b'{"a": 1}\n{"a": 2}\n',
+    "answered.jsonl": b'{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", '
+    b'"content": "ho"}, {"role": "user", "content": "so"}]}\n',
     "log.jsonl": b'{"type": "user", "message": {}}\n',
     "bad.toml": b"window = = 3",
     "misspelt.toml": b"[[upstream]]\nname = 'a'\nurl = 'http://a'\nwindw = 3\n",
 }
 MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
+    "nothing after --": (["--"], 2, "no option --", "--help"),
+    "an option of trimtab": (["--verison"], 2, "no option --verison", "did you mean --version?"),
+    "a former command": (["explain", "ok.json"], 2, "trimtab explain is called", "trimtab inspect"),
+    "a former option": (["recall", "--search", "x"], 2, "recall --search is called", "search TEXT"),
+    "an option of run": (["run", "--windw", "9k", "claude"], 2, "--windw", "mean --window?"),
+    "an option of status": (["status", "--totl"], 2, "no option --totl", "did you mean --total?"),
+    "a word too many": (["check", "ok.json", "ok.json"], 2, "'ok.json' is one", "check --help"),
+    "an option without its value": (["fit", "ok.json", "--window"], 2, "--window: ", "fit --help"),
+    "an option is missing": (["convert", "ok.json"], 2, "--to is missing", "convert --help"),
+    "a word is missing": (["search"], 2, "TEXT is missing", "search --help"),
+    "JSON lines": (["fit", "lines.json", "--window", "9k"], 3, "lines.json: not JSON", "--turn N"),
+    "a turn": (["fit", "answered.jsonl", "--turn", "7"], 2, "requests 0 to 1", "name one"),
+    "no window": (["fit", "ok.json"], 2, "no window", "--window 128k"),
+    "a model": (["fit", "ok.json", "--model", "gtp-5"], 2, "'gtp-5'", "did you mean 'gpt-5'?"),
+    "a format": (["fit", "ok.json", "--format", "claude"], 2, "'claude'", "'anthropic'"),
+    "a target": (["fit", "ok.json", "--target", "0"], 2, "--target", "share above 0"),
+    "an output folder": (["fit", "ok.json", "--window", "9k", "-o", "empty"], 3, "empty", "name"),
+    "a journal folder": (
+        ["fit", "ok.json", "--window", "9k", "--journal", "empty"], 3, "empty is a", "name a file"),
+    "a request to replay": (["replay", "ok.json"], 3, "nothing to replay in ok.json", "give logs"),
+    "a request as a session": (["check", "--session", "ok.json"], 3, "ok.json: no", "give a log"),
+    "a window of replay": (["replay", "empty", "--window", "big"], 2, "'big'", "write 32k"),
+    "no file to replay": (["replay"], 2, "name a FILE", "folder"),
+    "nothing to bill": (["bill"], 2, "LOGS|STORE is missing", "bill --help"),
+    "an age": (["purge", "--older-than", "3x"], 2, "'3x'", "write 30d"),
+    "nothing to purge": (["purge", "--store", "sqlite:///no.db"], 2, "may go", "--older-than 30d"),
+    "nothing kept": (["recall"], 2, "kept anything", "trimtab run"),
+    "nothing saved": (["status", "--total"], 2, "kept anything", "--store URL"),
+    "no dashboard": (["dashboard"], 6, "no proxy of yours is running", "trimtab proxy"),
+    "a shell": (["completion", "zhs"], 2, "'zhs' is none of", "did you mean zsh?"),
+    "records of no request": (
+        ["batch", "junk.jsonl", "out", "--window", "9k"], 1, "none of 2 records", "--key"),
+    "no records": (["batch", "none", "out", "--window", "9k"], 2, "nothing to read", "give a file"),
+    "a store without a scheme": (["mcp", "--store", "no.db"], 2, "'no.db'", "sqlite:///file.db"),
+    "nothing to pin": (["pin"], 2, "name a HANDLE", "--text"),
     "no JSON": (["fit", "hello.json", "--window", "9k"], 3, "hello.json: not JSON", "send one"),
     "no request": (["inspect", "a.json"], 4, "a.json: no request", "format=…"),
     "no role": (["check", "norole.json"], 4, "norole.json: ", "messages.0) has no role: say"),
@@ -127,3 +166,17 @@ def test_standard_input_is_named_too(capsys, monkeypatch):
         "trimtab: standard input: no request format we know: message 0 is a number, "
         'not an object: give {"role": "user", "content": "…"}'
     ))  # fmt: skip
+
+
+def test_a_corpus_of_which_nothing_was_fitted_is_no_success_even_if_failures_are_allowed(
+    capsys,
+):
+    argv = ["batch", "junk.jsonl", "out", "--window", "9k", "--allow-failures", "--jobs", "1"]
+    assert said(argv, capsys)[0] == 1
+
+
+def test_a_terminal_without_a_file_is_told_to_name_one(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    for command in ("fit", "check", "inspect", "sweep"):
+        line = "trimtab: name a FILE, or pipe a request into the command"
+        assert said([command], capsys) == (2, line)

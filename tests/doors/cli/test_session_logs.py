@@ -117,7 +117,7 @@ def test_a_turn_that_is_not_there_names_option_file_and_range(tmp_path, capsys):
     for number in (-1, 4):
         assert main(["check", name, "--turn", str(number)]) == 2
         error = capsys.readouterr().err
-        assert error == f"trimtab: --turn {number}: {name} has the requests 0 to 3\n"
+        assert error == f"trimtab: --turn {number}: {name} has the requests 0 to 3: name one\n"
 
 
 def test_logs_of_codex_and_opencode_are_read(tmp_path, capsysbinary):

@@ -36,7 +36,7 @@ def test_the_newest_results_are_taken_out_and_told(
 ) -> None:
     assert whole(sweep(tmp_path, "--newest", "2")) == [True, True, True, False, False]
     said = capsys.readouterr().err
-    assert "2 result(s) taken out:" in said
+    assert "2 results taken out:" in said
     assert "read: file 4" in said
     assert whole(sweep(tmp_path)) == [False] * 5
     assert whole(sweep(tmp_path, "--newest", "0")) == [True] * 5

@@ -132,6 +132,35 @@ def test_another_session_is_not_shown_and_without_a_name_the_newest_is(
     assert (found["session"], found["requests"], found["edits"]) == (SESSION, 3, {"fold": 1})
 
 
+def test_a_session_is_known_by_how_its_id_begins(session, capsys, monkeypatch):
+    line = said(capsys, monkeypatch, "--session", SESSION)
+    assert said(capsys, monkeypatch, "--session", SESSION[:6]) == line
+    page = json.loads(said(capsys, monkeypatch, "--json"))["page"].rpartition("/")[2]
+    assert said(capsys, monkeypatch, "--session", page[:6]) == line
+    session.proxy.addons.records._collect()
+    session.proxy.addons.records.write()
+    for name in (SESSION[:6], page[:6]):
+        assert main(["recall", name]) == 0
+        assert line.split()[-1] in capsys.readouterr().out
+    assert main(["purge", SESSION[:6]]) == 0
+    assert capsys.readouterr().out.startswith("1 conversation with ")
+
+
+def test_a_beginning_that_several_sessions_have_names_them(session, capsys, monkeypatch):
+    headers = {
+        "x-api-key": "k",
+        "x-claude-code-session-id": SESSION[:8] + "-b",
+        "content-type": "x",
+    }
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Else."}]}
+    assert ask(session.url, "POST", "/v1/messages", json.dumps(body), headers)[0] == 200
+    settled(session)
+    line = f"trimtab: several sessions begin so: {SESSION[:8]}-b, {SESSION}"
+    names = {*line.partition("so: ")[2].split(", ")}
+    found = said(capsys, monkeypatch, "--session", SESSION[:6])
+    assert {*found.strip().partition("so: ")[2].split(", ")} == names
+
+
 def test_the_figures_need_the_token(session):
     path = f"/_trimtab/status?session={SESSION}"
     assert ask(session.url, "GET", path, bring_token=False)[0] == 401

@@ -243,7 +243,7 @@ def test_the_command_says_what_it_came_to(
     assert main(argv) == 1
     said = capsys.readouterr().err
     assert "15 of 16 records written to" in said
-    assert "2 stood there before, and are counted once" in said
+    assert "2 the same as an earlier one, counted once" in said
     assert "1 could not be fitted: see " in said
     assert "\n  1 × InvalidRequest, first " in said
     assert "fold" in said

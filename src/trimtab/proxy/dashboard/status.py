@@ -9,16 +9,23 @@ from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.session_record import SessionRecord
 
 HANDLES = 5
+MIN_CHARS = 4
+"""Of the beginning of a name that a person types in place of it."""
 
 
 def session_status(activity: ActivityLog, name: str, *, recall: bool) -> dict[str, Any]:
-    """The session that a client calls ``name``; without a name the newest.
+    """The session that a client calls ``name``, or whose name or id begins so; without a name the
+    newest.  Several that begin so are ``candidates``.
 
     Titles, summaries and subagents share the client's name: of its conversations with more than
     one request the newest counts.  ``recall``: whether the model is offered the tool.
     """
     newest = [session for session in reversed(activity.sessions.values()) if session.turns]
     named = [session for session in newest if session.hint == name] if name else newest
+    if not named and len(name) >= MIN_CHARS:
+        named = [one for one in newest if one.hint.startswith(name) or one.id.startswith(name)]
+        if len(names := {one.hint or one.id for one in named}) > 1:
+            return {"session": "", "candidates": sorted(names)[:HANDLES]}
     shown = next((session for session in named if session.count > 1), named[0] if named else None)
     return {"session": ""} if shown is None else _figures(shown, recall=recall)
 
