@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trimtab.formats.engine.parts import PartRow
-from trimtab.formats.registry import FORMATS
+from trimtab.formats.registry import FORMATS, MESSAGE_LISTS
 
 _TABLES = [format.table for format in FORMATS.values()]
 _ROWS = [row for table in _TABLES for row in table.rows]
@@ -19,3 +21,22 @@ LIST_KEYS = frozenset(
     key for table in _TABLES for key, rows in table.parts.items() if not isinstance(rows, PartRow)
 )
 """Keys of a message that hold lists of parts."""
+
+
+def messages_of(body: Any) -> list[Any]:
+    """The messages of a body, or of a bare list of messages; a text in their place is the user's.
+    [] where there is none."""
+    values = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
+    messages = next((value for value in values if value), None)
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    return messages if isinstance(messages, list) else []
+
+
+def content_of(message: Any) -> Any:
+    """The parts of a message, or its text; None where it has none."""
+    values = (message.get(key) for key in _CONTENT_KEYS) if isinstance(message, dict) else ()
+    return next((value for value in values if value), None)
+
+
+_CONTENT_KEYS = tuple(dict.fromkeys(table.content for table in reversed(_TABLES)))

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from trimtab.rounds.hidden_exchanges import ExchangeMemory
 from trimtab.rounds.recall_rounds import RecallRounds, rewritable
-from trimtab.rounds.stored_exchanges import StoreBackoff, StoredExchanges, exchanges_of
+from trimtab.rounds.stored_exchanges import StoredExchanges, exchanges_of
 
 __all__ = [
     "ExchangeMemory",
     "RecallRounds",
-    "StoreBackoff",
     "StoredExchanges",
     "exchanges_of",
     "rewritable",

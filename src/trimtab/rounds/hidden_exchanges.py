@@ -11,10 +11,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from trimtab.formats import FORMATS, Format
 from trimtab.rounds.request_layouts import history, runs, said
+from trimtab.rounds.stored_exchanges import StoredExchanges
 from trimtab.telemetry import logger
 
 RESPONSES = "responses"
@@ -45,27 +46,6 @@ class HiddenExchange:
     def of(cls, row: Mapping[str, Any]) -> HiddenExchange:
         """One from a store."""
         return cls(row["real"], row["results"], row.get("at", 0), row.get("before", ""))
-
-
-class ExchangeStore(Protocol):
-    """Storage of exchanges beyond the process."""
-
-    @property
-    def answers(self) -> bool:
-        """Whether the last read was one; if not, nothing is known of what was not found."""
-        ...
-
-    def read(self, conversation: str) -> Mapping[str, Any]:
-        """All exchanges of a conversation, by key."""
-        ...
-
-    def exchange(self, conversation: str, key: str) -> Any:
-        """One exchange, or None."""
-        ...
-
-    def keep(self, conversation: str, key: str, value: Any) -> None:
-        """One more."""
-        ...
 
 
 class ExchangeMemory:
@@ -112,7 +92,7 @@ class HiddenExchanges:
         return self._memory.exchanges.get((self._owner, conversation, key))
 
     def put(
-        self, conversation: str, key: str, hidden: HiddenExchange, store: ExchangeStore | None
+        self, conversation: str, key: str, hidden: HiddenExchange, store: StoredExchanges | None
     ) -> None:
         """Keep one."""
         self._memory.keep(self._owner, conversation, key, hidden)
@@ -120,13 +100,13 @@ class HiddenExchanges:
             store.keep(conversation, key, asdict(hidden))
 
     def follow(
-        self, first: str, last: str, results: list[Any], store: ExchangeStore | None
+        self, first: str, last: str, results: list[Any], store: StoredExchanges | None
     ) -> None:
         """Record that the response the client knows as ``first`` was continued to ``last``, whose
         recalls' ``results`` have not been sent yet."""
         self.put(RESPONSES, first, HiddenExchange([last], results), store)
 
-    def followed(self, body: Any, store: ExchangeStore | None) -> Any:
+    def followed(self, body: Any, store: StoredExchanges | None) -> Any:
         """The request, naming the response that really came last, if the provider stores the
         history; the same object if nothing has to change."""
         before = body.get("previous_response_id")
@@ -141,7 +121,7 @@ class HiddenExchanges:
         return {**body, "previous_response_id": hidden.real[0], "input": items}
 
     def restored(
-        self, format: str, conversation: str, body: Any, store: ExchangeStore | None
+        self, format: str, conversation: str, body: Any, store: StoredExchanges | None
     ) -> Any:
         """The request with every exchange of this conversation in its place; the same object if
         there is none."""
@@ -167,7 +147,7 @@ class HiddenExchanges:
         given_back += _fronted(messages[done:], waiting, kind)
         return {**body, kind.table.messages: given_back}
 
-    def _read(self, conversation: str, keys: list[str], store: ExchangeStore) -> None:
+    def _read(self, conversation: str, keys: list[str], store: StoredExchanges) -> None:
         """Have in memory what a store has of these turns; each is asked for once."""
         owner, memory = self._owner, self._memory
         unknown = [key for key in keys if not memory.knows(owner, conversation, key)]

@@ -23,12 +23,9 @@ from trimtab.rounds.declaration import (
     declaring,
     why_undeclared,
 )
-from trimtab.rounds.hidden_exchanges import (
-    ExchangeStore,
-    HiddenExchanges,
-    hidden_exchange,
-)
+from trimtab.rounds.hidden_exchanges import HiddenExchanges, hidden_exchange
 from trimtab.rounds.request_layouts import history, with_turn
+from trimtab.rounds.stored_exchanges import StoredExchanges
 from trimtab.session import Session
 from trimtab.telemetry import fault, logger
 
@@ -51,7 +48,7 @@ class RecallRounds:
 
     def __init__(
         self, format: str, session: Session, memory: HiddenExchanges,
-        facts: ExchangeStore | None, *, prune: bool = False, notes: bool = False,
+        facts: StoredExchanges | None, *, prune: bool = False, notes: bool = False,
         model: str | None = None, alone: bool = False, sums_prompts: bool = False,
     ) -> None:  # fmt: skip
         """``prune``, ``notes``: whether the tools for pruning and for notes are offered too;

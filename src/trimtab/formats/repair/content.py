@@ -256,7 +256,6 @@ def append_user_message(
 # --- calls without a tool name ----------------------------------------------------------------
 
 STAND_IN = "unnamed_tool"
-_INSIDE = ("function", "custom", "function_call")
 
 
 @reports("blank_tool_name")
@@ -273,16 +272,14 @@ def name_unnamed_calls(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """A name where none is: the call stays, and with it the evidence that something ran."""
+    table = transcript.format.table
     for finding in findings:
-        path = _place(tree, finding.path)
+        number, part = finding.data
+        message = (*transcript.base, number)
+        call = next(one for one in table.read(paths.get(tree, message)) if one.path == part.path)
         done = f"a call without a name is called {STAND_IN}"
+        path = (*message, *call.path_of(call.row.name))
         yield Repair(finding.path, done, (Set(path, STAND_IN),))
-
-
-def _place(tree: Any, path: Path) -> Path:
-    call = paths.get(tree, path)
-    inner = next((key for key in _INSIDE if isinstance(call.get(key), dict)), None)
-    return (*path, inner, "name") if inner else (*path, "name")
 
 
 # --- texts no provider reads: lone halves of characters, NUL, bytes that are no UTF-8 ---

@@ -202,7 +202,7 @@ def _stray_results(transcript: Transcript) -> dict[str, list[LocatedPart]]:
         LocatedPart(number, part)
         for number, message in transcript.suspects
         for part in message.parts
-        if part.flaw == "misplaced" and part.tool == "tool_result"
+        if part.flaw == "misplaced" and part.tool == transcript.format.table.result[0]
     ]
     for turn in call_turns(transcript):
         waiting = [located.part.id for located in turn.calls]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from trimtab.formats.registry import MESSAGE_LISTS
+from trimtab.formats.words import content_of, messages_of
 
 
 def conversation_of(tenant: str, format: str, hint: str, body: Any) -> str:
@@ -21,12 +21,10 @@ def conversation_of(tenant: str, format: str, hint: str, body: Any) -> str:
 
 def first_words(body: Any) -> str:
     """The text of the first message of a user; "" where there is none."""
-    values = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
-    messages: Any = next((value for value in values if value), None)
-    for message in messages if isinstance(messages, list) else []:
+    for message in messages_of(body):
         if isinstance(message, dict) and message.get("role") == "user":
-            return _texts(message.get("content") or message.get("parts"))
-    return messages if isinstance(messages, str) else ""
+            return _texts(content_of(message))
+    return ""
 
 
 def _texts(content: Any) -> str:

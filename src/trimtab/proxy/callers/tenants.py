@@ -18,7 +18,7 @@ from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
-from trimtab.rounds import StoreBackoff, StoredExchanges
+from trimtab.rounds import StoredExchanges, exchanges_of
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
@@ -71,7 +71,7 @@ class Tenants:
         self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
         self._parsed_bytes = 0
         """Of all texts in ``_growing``."""
-        self._lock, self._quiet = Lock(), StoreBackoff()
+        self._lock = Lock()
         self._served: OrderedDict[tuple[str, str], TenantSession] = OrderedDict()
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
         """Tenants in the store, by upstream and all digests of their credential."""
@@ -208,9 +208,7 @@ class Tenants:
         """The store of exchanges hidden from the client; None for a store in memory."""
         if tenant == NOBODY or not self._durable:
             return None
-        deferred = self.served(upstream, tenant).deferred
-        store = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
-        return StoredExchanges(store, self._quiet)
+        return exchanges_of(self.served(upstream, tenant).session)
 
 
 def _tell(store: WatchedStore) -> None:

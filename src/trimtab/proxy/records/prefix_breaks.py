@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
-from trimtab.formats.registry import MESSAGE_LISTS
+from trimtab.formats.words import messages_of
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.session_record import SessionRecord
 
@@ -52,10 +52,7 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
     """
     if not isinstance(tree, Mapping):
         return ()
-    messages: Any = next(
-        (tree[key] for key in MESSAGE_LISTS if isinstance(tree.get(key), list)), []
-    )
-    tools = tree.get("tools")
+    messages, tools = messages_of(tree), tree.get("tools")
     hashes = [
         ("model", _hash(tree.get("model"))),
         ("system", _hash([tree.get(key) for key in SYSTEM_KEYS])),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from trimtab.formats.registry import MESSAGE_LISTS
+from trimtab.formats.words import content_of, messages_of
 from trimtab.proxy.records.prefix_breaks import SYSTEM_KEYS
 
 CHARS = 120
@@ -69,14 +69,9 @@ def folder(tree: Any) -> str:
 
 def _texts(tree: Any) -> Iterator[tuple[str, str]]:
     """Role and text of the first messages, a part at a time."""
-    values: Any = [tree.get(key) for key in MESSAGE_LISTS] if isinstance(tree, Mapping) else [tree]
-    messages: Any = next((value for value in values if value), [])
-    if isinstance(messages, str):
-        messages = [{"content": messages}]
-    for message in messages[:_LOOKED_AT] if isinstance(messages, list) else ():
+    for message in messages_of(tree)[:_LOOKED_AT]:
         if isinstance(message, Mapping):
-            content = message.get("content") or message.get("parts")
-            for text in islice(_strings(content), _MAX_TEXTS):
+            for text in islice(_strings(content_of(message)), _MAX_TEXTS):
                 yield str(message.get("role") or ""), text
 
 
