@@ -30,6 +30,7 @@ from trimtab.clients.guard import Guard
 from trimtab.clients.http_copies import with_body, with_stream
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import attempts, reply_of
+from trimtab.formats import FORMATS
 from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.own_header import HEADER, is_off
 from trimtab.retry.refusals.response_errors import prompt_tokens
@@ -48,8 +49,10 @@ class ResponseReader:
         kind = response.headers.get("content-type", "").lower()
         self.encoding = response.headers.get("content-encoding", "")
         self.status = int(response.status_code)
-        # ``streams`` may be a guess from words in the body; only Gemini streams plain JSON.
-        whole = kind.startswith("application/json") and target.format != "gemini"
+        format = FORMATS[target.format.partition(":")[0]]
+        # ``streams`` may be a guess from words in the body; few formats stream plain JSON.
+        listed = any(api_path.listed for api_path in format.api_paths)
+        whole = kind.startswith("application/json") and not listed
         asked = target.streams and not whole
         self.streamed = self.status < 400 and (kind.startswith(_STREAMS) or asked)
         self.opening = StreamStart(frames="amazon.eventstream" in kind)
@@ -57,7 +60,8 @@ class ResponseReader:
         self.chunks: list[bytes] = []
         self.headers = response.headers
         self.watcher: Callable[[bytes], object] | None = None
-        self._format = target.format
+        self._all_at_once = format.rewriter.assembler is not None
+        self._usage_at_once = bool(format.state_keys)
         self._line = bytearray()
         """The beginning of a line whose end has not arrived."""
         self._usage = b""
@@ -108,10 +112,10 @@ class ResponseReader:
         reported at the end."""
         assert self.watcher is not None
         data = line[5:].strip() if line.startswith(b"data:") else b""
-        if self._format == "gemini-interactions" and data:
+        if self._all_at_once and data:
             self.watcher(data)
         elif b"sage" in data and prompt_tokens(data) is not None:
-            if self._format == "openai-responses":
+            if self._usage_at_once:
                 self.watcher(data)
             else:
                 self._usage = data

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trimtab.formats import FORMATS
 from trimtab.logs.branches import Node, branches
 from trimtab.logs.neutral import LoggedCall, NeutralSegment, format_for, parts_of
 from trimtab.logs.recording import Recording
@@ -57,7 +58,7 @@ def copilot_cli(values: Sequence[Any]) -> Iterator[Recording]:
                 _segments(chosen, format_for(model), system, prompts.get(name)),
                 f"{side_id}~{number}" if number else side_id, source=project(cwd),
                 format=format_for(model), agent="copilot-cli", model=model,
-                system=system if format_for(model) == "anthropic" else None,
+                system=system if FORMATS[format_for(model)].system_key else None,
                 task="sidechain" if name else "branch" if number else "main",
             )  # fmt: skip
 
@@ -103,7 +104,7 @@ def _segments(
 ) -> list[NeutralSegment]:
     def begun() -> NeutralSegment:
         segment = NeutralSegment(format=format)
-        if system is not None and format != "anthropic":
+        if system is not None and not FORMATS[format].system_key:
             segment.add({"role": "system", "content": system}, None)
         return segment
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from trimtab.formats import FORMATS
 from trimtab.formats.engine.parts import ToolTable, camel, value_at
-from trimtab.formats.gemini_interactions.parts import CONTENT
 from trimtab.jsontext.paths import Insert, PathOp, Set
 from trimtab.rounds.request_layouts import history, texts
 from trimtab.transcript.client_requests import begins_with_any
@@ -18,13 +17,6 @@ INTERNAL = "internal"
 """A request of the client's own: a title, a summary; or one without tools."""
 REQUIRED = "tool_choice demands a call, which has to be one of the client's own tools"
 SEVERAL = "several answers are asked for at once (n)"
-STATE = "its provider keeps the conversation and adds every round to it"
-LATER = "its answer is fetched later (background)"
-FUNCTIONS = "it offers functions in the old way, beside which no tool is accepted"
-PREDICTED = "it predicts its answer (prediction), beside which no tool is accepted"
-PARTS = "its input is no list of steps"
-PROMPT = "its tools are those of a prompt that the provider keeps"
-CACHED = "its tools are those of content that the provider keeps"
 BUILT_IN = "it offers built-in tools only, beside which Gemini takes no function"
 
 
@@ -50,33 +42,10 @@ def why_undeclared(format: str, body: Any, names: Sequence[str], *, alone: bool)
 
 def _incompatible(format: str, body: Mapping[str, Any], offered: Any) -> str:
     """What a request asks for that its provider does not give together with a tool of ours."""
-    for only, key, reason in _BESIDE:
-        if format == only and body.get(key):
-            return reason
-    if format == "gemini-interactions":
-        kept = body.get("store") is not False or body.get("previous_interaction_id")
-        return STATE if kept else "" if _is_of_steps(body.get("input")) else PARTS
+    if reason := FORMATS[format].why_no_tool(body):
+        return reason
     tools = FORMATS[format].table.tools
     return BUILT_IN if tools.listed and offered and _declarations(tools, offered) is None else ""
-
-
-def _is_of_steps(given: Any) -> bool:
-    """Whether an interaction's input can be continued by steps: a text, or steps."""
-    if isinstance(given, str):
-        return True
-    steps = given if isinstance(given, list) else [None]
-    return all(isinstance(s, dict) and s.get("type") not in (None, *CONTENT) for s in steps)
-
-
-_BESIDE = (
-    ("openai-responses", "conversation", STATE),
-    ("openai-responses", "background", LATER),
-    ("openai-responses", "prompt", PROMPT),
-    ("openai-chat", "functions", FUNCTIONS),
-    ("openai-chat", "prediction", PREDICTED),
-    ("gemini", "cachedContent", CACHED),
-)
-"""(format, field of the request, why no tool goes with it)."""
 
 
 def asks_for_structure(format: str, body: Mapping[str, Any]) -> bool:

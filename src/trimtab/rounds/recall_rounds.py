@@ -36,7 +36,7 @@ def rewritable(format: str, *, listed: bool, framed: bool) -> bool:
     ``listed``: a stream is one JSON array; ``framed``: it consists of AWS event-stream frames.
     """
     # Claude's own events in frames of AWS are not written.
-    return not listed and framed == (format == "bedrock")
+    return not listed and framed == FORMATS[format].rewriter.framed
 
 
 MAX_ROUNDS = 6

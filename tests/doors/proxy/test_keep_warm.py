@@ -273,10 +273,10 @@ def test_what_was_learned_outlasts_a_restart(monkeypatch, tmp_path) -> None:
 
 def test_a_request_with_a_thinking_budget_is_not_sent_for_no_output() -> None:
     body = {"model": "m", "max_tokens": 9_000, "stream": True, "messages": []}
-    sent = json.loads(ping_body(json.dumps(body).encode(), 0) or b"")
+    sent = json.loads(ping_body(json.dumps(body).encode(), 0, "anthropic") or b"")
     assert sent == {"model": "m", "max_tokens": 0, "messages": []}
     budget = {**body, "thinking": {"type": "enabled", "budget_tokens": 4_000}}
-    assert ping_body(json.dumps(budget).encode(), 0) is None
+    assert ping_body(json.dumps(budget).encode(), 0, "anthropic") is None
 
 
 def test_a_client_that_hangs_up_before_the_end_of_an_answer_has_ended_its_session(

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from trimtab.formats import FORMATS
+from trimtab.formats.engine import own_tools
 from trimtab.jsontext import paths, splicing
 from trimtab.rounds import declaration
 from trimtab.rounds.declaration import declaring, why_undeclared
@@ -87,12 +88,12 @@ FREE = [
 ]  # fmt: skip
 BESIDE = [
     ("openai-chat", {"n": 2}, declaration.SEVERAL),
-    ("openai-chat", {"functions": [READ]}, declaration.FUNCTIONS),
-    ("openai-chat", {"prediction": {"type": "content"}}, declaration.PREDICTED),
-    ("openai-responses", {"background": True}, declaration.LATER),
-    ("openai-responses", {"conversation": "conv_1"}, declaration.STATE),
-    ("openai-responses", {"prompt": {"id": "pmpt_1"}}, declaration.PROMPT),
-    ("gemini", {"cachedContent": "cachedContents/1"}, declaration.CACHED),
+    ("openai-chat", {"functions": [READ]}, own_tools.FUNCTIONS),
+    ("openai-chat", {"prediction": {"type": "content"}}, own_tools.PREDICTED),
+    ("openai-responses", {"background": True}, own_tools.LATER),
+    ("openai-responses", {"conversation": "conv_1"}, own_tools.STATE),
+    ("openai-responses", {"prompt": {"id": "pmpt_1"}}, own_tools.PROMPT),
+    ("gemini", {"cachedContent": "cachedContents/1"}, own_tools.CACHED),
     ("gemini", {"tools": [{"googleSearch": {}}]}, declaration.BUILT_IN),
 ]
 

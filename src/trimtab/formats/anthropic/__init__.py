@@ -1,6 +1,6 @@
 """Anthropic Messages: how it is read, what it refuses, how that is repaired."""
 
-from trimtab.formats.anthropic import answers, format, parts, rules
+from trimtab.formats.anthropic import answers, format, keep_warm, parts, rules
 from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
@@ -54,5 +54,6 @@ FORMAT = Format(
     places_system=True,
     mark_of=mark_of,
     binds_reasoning=rules.binds_thinking,
+    warm_request=keep_warm.warm_request,
     drop_block_ops=rules.drop_block_ops,
 )

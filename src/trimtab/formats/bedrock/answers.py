@@ -48,6 +48,7 @@ class BedrockRewriter(AnswerRewriter):
     """Blocks of all rounds are blocks of one message."""
 
     answers, table = ANSWERS, PARTS
+    framed = True
 
     def _frame(self, tree: dict[str, Any], name: str) -> bytes:
         return event_frame(name, dumped(tree))

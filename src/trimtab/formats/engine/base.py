@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from trimtab.formats.engine.api_path import ApiPath
+from trimtab.formats.engine.own_tools import WhyNoTool
 from trimtab.formats.engine.parts import PartTable
 from trimtab.formats.engine.rewriter import AnswerRewriter
 from trimtab.formats.engine.rule import RuleTable, Shape
@@ -73,6 +74,11 @@ def no_version(headers: Mapping[str, str]) -> str:
 def same_facts(facts: Facts, variant: str) -> Facts:
     """``facts_in`` of formats without dialects and versions."""
     return facts
+
+
+def any_tool(body: Mapping[str, Any]) -> str:
+    """``why_no_tool`` of formats that take a tool of ours beside everything."""
+    return ""
 
 
 def no_option(tree: Tree) -> tuple[PathOp, ...]:
@@ -191,6 +197,11 @@ class Format:
     """The cache breakpoint that this part carries, or None."""
     binds_reasoning: Callable[[Facts], bool] = never
     """Whether the request's model refuses reasoning after anything before it has changed."""
+    why_no_tool: WhyNoTool = any_tool
+    """Why a request gets no tool of ours; "" if it may."""
+    warm_request: Callable[[dict[str, Any], int], dict[str, Any] | None] | None = None
+    """(body, output tokens) → the request that keeps its prompt cached for no or so few output
+    tokens, None where the provider would not take that; None: the API has no such request."""
     drop_block_ops: Callable[[Tree], tuple[PathOp, ...]] = no_option
     """Operations that ask the API to drop reasoning which no longer fits what precedes it."""
 

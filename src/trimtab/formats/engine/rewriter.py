@@ -8,8 +8,8 @@ What is said here for all formats reads their tables; ``answers.py`` of the form
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol, Self
 
 from trimtab.formats.engine.answers import AnswerError, AnswerTable, added, summed
 from trimtab.formats.engine.parts import NeutralPart, PartTable, put, value_at
@@ -21,12 +21,24 @@ BREAK = "\n\n"
 _DONE = b"[DONE]"
 
 
+class StreamAssembler(Protocol):
+    """Puts an answer together from the events of its stream."""
+
+    def take(self, event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The whole answer after its last event, else None."""
+        ...
+
+
 class AnswerRewriter:
     """Rewrites the answers of one format: parts get new numbers, those of our own calls are left
     out, later rounds go on counting."""
 
     answers: ClassVar[AnswerTable]
     table: ClassVar[PartTable]
+    framed: ClassVar[bool] = False
+    """Whether it writes AWS event-stream frames."""
+    assembler: ClassVar[Callable[[], StreamAssembler] | None] = None
+    """Puts the answer together where the last event of a stream has only a part of it."""
 
     def __init__(self) -> None:
         self.ours: frozenset[str] = frozenset()

@@ -2,6 +2,7 @@
 
 from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format
+from trimtab.formats.engine.own_tools import CACHED, none_beside
 from trimtab.formats.gemini import answers, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
@@ -44,4 +45,5 @@ FORMAT = Format(
     results_in_user=True,
     results_alone=True,
     text_at=format.text_at,
+    why_no_tool=none_beside(cachedContent=CACHED),
 )

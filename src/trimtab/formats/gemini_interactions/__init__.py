@@ -39,4 +39,5 @@ FORMAT = Format(
     merges_roles=True,
     thoughts_stay=True,
     text_at=format.text_at,
+    why_no_tool=format.why_no_tool,
 )

@@ -32,6 +32,7 @@ class GeminiInteractionsRewriter(AnswerRewriter):
     """Steps of all rounds are steps of one interaction."""
 
     answers, table = ANSWERS, PARTS
+    assembler = StreamedSteps
 
     def _clear(self) -> None:
         super()._clear()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trimtab.formats.engine import own_tools
 from trimtab.formats.engine.base import (
     compact,
     in_result,
@@ -312,3 +313,15 @@ def answered(result: Any, text: str, *, marked: Any = None) -> Any:
     """The ``function_result`` with ``text`` as its result, not marked as an error."""
     kept = {key: value for key, value in result.items() if key not in ("result", "is_error")}
     return {**kept, "result": text}
+
+
+def why_no_tool(body: Mapping[str, Any]) -> str:
+    """The provider keeps the interaction, or its input is neither a text nor a list of steps."""
+    if body.get("store") is not False or body.get("previous_interaction_id"):
+        return own_tools.STATE
+    given = body.get(PARTS.messages)
+    if isinstance(given, str):
+        return ""
+    steps = given if isinstance(given, list) else [None]
+    of_steps = all(isinstance(s, dict) and s.get("type") not in (None, *CONTENT) for s in steps)
+    return "" if of_steps else own_tools.PARTS

@@ -3,6 +3,7 @@
 from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format, mark_of, text_message, text_part
 from trimtab.formats.engine.grouping import group_turns
+from trimtab.formats.engine.own_tools import FUNCTIONS, PREDICTED, none_beside
 from trimtab.formats.openai_chat import answers, detection, dialects, format, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
@@ -44,4 +45,5 @@ FORMAT = Format(
     reasoners=dialects.REASONERS,
     may_anchor=format.may_anchor,
     mark_of=mark_of,
+    why_no_tool=none_beside(functions=FUNCTIONS, prediction=PREDICTED),
 )

@@ -2,7 +2,8 @@
 
 from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.base import Format
-from trimtab.formats.openai_responses import answers, format, item_rules, parts, rules
+from trimtab.formats.engine.own_tools import LATER, PROMPT, STATE, none_beside
+from trimtab.formats.openai_responses import answers, format, item_rules, keep_warm, parts, rules
 from trimtab.formats.repair.id_case import with_id_case
 
 FORMAT = Format(
@@ -40,4 +41,6 @@ FORMAT = Format(
     text_results=format.TEXT_RESULTS,
     dependent_paths=format.dependent_paths,
     mark_of=format.mark_of,
+    why_no_tool=none_beside(conversation=STATE, background=LATER, prompt=PROMPT),
+    warm_request=keep_warm.warm_request,
 )

@@ -20,6 +20,7 @@ from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.forking import ProcessName
+from trimtab.formats import FORMATS
 from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
@@ -49,11 +50,6 @@ FORGOTTEN = 12 * 3600.0
 SECONDS = 1.0
 """Seconds between two checks for prefixes that are about to expire."""
 MAX_ANSWER_BYTES = 1_000_000
-FORMATS = frozenset({"anthropic", "openai-responses"})
-"""The formats that have a request for no output."""
-MIN_OUTPUT = 16
-"""Tokens: the smallest ``max_output_tokens`` that OpenAI takes.  It bounds what a ping costs where
-a gateway ignores ``prewarm``."""
 PREFIX = "gaps/"
 """How the names of stored facts begin that hold the gaps each process learned."""
 
@@ -72,6 +68,14 @@ class IdleConversation:
     pings: int = 0
     over: bool = False
     """Whether pings have stopped for it; it may still continue."""
+
+    def ping(self, most: int) -> bytes | None:
+        """Its last request for ``most`` output tokens."""
+        return ping_body(self.body, most, self.request.route.format)
+
+    def has_larger_ping(self) -> bool:
+        """Whether a ping for 1 token is another than one for none."""
+        return self.ping(1) != self.ping(0)
 
 
 class KeepWarm(Addon):
@@ -111,8 +115,9 @@ class KeepWarm(Addon):
             self._count_hit(before, now, usage)
         prices = prices_for(session.model, hour=usage.written_1h > 0 or b'"1h"' in body)
         tokens = usage.cached + usage.written
-        signed = bool(request.upstream.sign) or request.route.format not in FORMATS
-        if signed or prices is None or not tokens:
+        format = FORMATS.get(request.route.format)
+        can_ping = format is not None and format.warm_request and not request.upstream.sign
+        if not can_ping or prices is None or not tokens:
             return
         self._idle[key] = IdleConversation(
             request, body, session, prices, tokens, now, now + prices.lifetime, session_pings
@@ -230,9 +235,10 @@ class KeepWarm(Addon):
         place = (conversation.request.upstream.host, conversation.session.model)
         most = 1 if place in self._no_zero else 0
         status, usage = await self._sent(conversation, most)
-        if status == 400 and most == 0 and conversation.request.route.format == "anthropic":
+        if status == 400 and most == 0 and await in_worker(conversation.has_larger_ping):
             self._no_zero.add(place)
-            status, usage = await self._sent(conversation, 1)
+            most = 1
+            status, usage = await self._sent(conversation, most)
         if status == 0:  # nothing came, or this request cannot be sent for no output
             conversation.over = True
             return
@@ -245,8 +251,7 @@ class KeepWarm(Addon):
         outcome = "refused" if status >= 400 else "read"
         if outcome == "read" and usage.cached < conversation.tokens // 2:
             outcome = "missed"  # it had expired: what was just written is warm, but not for that
-        ignored = conversation.request.route.format == "openai-responses" and usage.output > 0
-        conversation.over = outcome != "read" or ignored
+        conversation.over = outcome != "read" or usage.output > most
         self._metrics.count("trimtab_pings_total", outcome=outcome)
         self._account(conversation, usage, now)
         log_lines.say(
@@ -275,9 +280,7 @@ class KeepWarm(Addon):
     async def _sent(self, conversation: IdleConversation, most: int) -> tuple[int, TokenUsage]:
         """The status (0: no answer) and the usage that was billed."""
         usage = TokenUsage()
-        body = await in_worker(
-            lambda: ping_body(conversation.body, most, conversation.request.route.format)
-        )
+        body = await in_worker(lambda: conversation.ping(most))
         if body is None:
             return 0, usage
         headers = conversation.request.headers_upwards(body, repacked=True)
@@ -311,45 +314,17 @@ def before_cut(session: SessionRecord) -> int | None:
     return turns[0].prompt if cut is None else cut.cached
 
 
-def ping_body(body: bytes, most: int, format: str = "anthropic") -> bytes | None:
+def ping_body(body: bytes, most: int, format: str) -> bytes | None:
     """The same request for ``most`` output tokens, or one that only prepares the cache; None where
     the provider would not take that."""
-    tree = _json(body)
-    if not isinstance(tree, dict):
-        return None
-    sent = _prewarm(tree) if format == "openai-responses" else _min_output(tree, most)
+    tree, warm_request = _json(body), FORMATS[format].warm_request
+    sent = warm_request(tree, most) if warm_request and isinstance(tree, dict) else None
     if sent is None:
         return None
     sent.pop("stream", None)
     return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
     )
-
-
-def _min_output(tree: dict[str, Any], most: int) -> dict[str, Any] | None:
-    """Anthropic.  A budget for thinking has to lie below the output limit, and another budget loses
-    the cache."""
-    thinking = tree.get("thinking")
-    if isinstance(thinking, dict) and thinking.get("type") == "enabled":
-        return None
-    return {**tree, "max_tokens": most}
-
-
-def _prewarm(tree: dict[str, Any]) -> dict[str, Any] | None:
-    """OpenAI Responses: ``prompt_cache_options.prewarm`` "prepares the prompt cache without
-    generating output".  Not for a ``conversation``, which the request would become a part of, nor
-    where the client asks for the longer lifetime."""
-    asked_options = tree.get("prompt_cache_options")
-    options = asked_options if isinstance(asked_options, dict) else {}
-    if tree.get("conversation") or options.get("ttl") == "12h":
-        return None
-    left_out = ("stream_options", "background")
-    fields = {key: value for key, value in tree.items() if key not in left_out}
-    kept_options = {key: v for key, v in options.items() if key != "comparison_response_id"}
-    return {
-        **fields, "max_output_tokens": MIN_OUTPUT, "store": False,
-        "prompt_cache_options": {**kept_options, "prewarm": True},
-    }  # fmt: skip
 
 
 def _json(data: bytes) -> Any:

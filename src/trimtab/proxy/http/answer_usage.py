@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.formats import FORMATS
 from trimtab.formats.engine.stream_events import (
     AwsEventReader,
     EventReader,
     ServerSentEventReader,
     parsed,
 )
-from trimtab.formats.gemini_interactions.streamed_steps import StreamedSteps
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.reported_usage import read_cleared, read_diagnosis, read_usage
 from trimtab.proxy.http.routes import Route
@@ -73,20 +73,22 @@ class TokenUsage:
 
 
 class UsageReader:
-    """Reads the usage from a stream.  Only events that may hold a usage are parsed, and the steps
-    of an interaction, which its last event leaves out."""
+    """Reads the usage from a stream.  Only events that may hold a usage are parsed, and all of a
+    format whose last event has only a part of the answer."""
 
     def __init__(self, route: Route, usage: TokenUsage) -> None:
         self._frames, self._usage = frames_for(route), usage
-        self._steps = StreamedSteps() if route.format == "gemini-interactions" else None
+        format = FORMATS.get(route.format)
+        assembler = format and format.rewriter.assembler
+        self._answer = assembler() if assembler else None
 
     def feed(self, part: bytes) -> None:
         """Reads the next bytes of the stream."""
         for event in self._frames.feed(part):
             if b"sage" in event.data:
                 self._usage.take(parsed(event))
-            if self._steps is not None and isinstance(parsed_event := parsed(event), dict):
-                self._usage.chained = self._steps.take(parsed_event) or self._usage.chained
+            if self._answer is not None and isinstance(parsed_event := parsed(event), dict):
+                self._usage.chained = self._answer.take(parsed_event) or self._usage.chained
 
 
 def frames_for(route: Route) -> EventReader:
