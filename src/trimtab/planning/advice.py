@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.jsontext.parsing import dump
 from trimtab.jsontext.paths import Path, escape
+from trimtab.planning.tool_definitions import tool_sizes, tools_take
 from trimtab.reducers.base import utf8_bytes
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
@@ -19,7 +20,6 @@ _DO = {
     "media": "send fewer or smaller ones, or name them by URL or file id",
     "result": "have it return less (a range, a filter, a page)",
     "call": "have it write to a file in several steps",
-    "tools": "declare fewer of them",
     "system": "shorten it",
     "user": "put long material into a file that a tool reads in parts",
     "assistant": "start a new conversation from a summary of it",
@@ -29,7 +29,8 @@ _DO = {
 def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str) -> str:
     """One sentence, with its numbers in ``unit``; "" if no kind takes most of the request."""
     kinds, tools = Counter[str](), Counter[tuple[str, str]]()
-    for place, size in sizes:
+    rows = dict(sizes)
+    for place, size in rows.items():
         kind = _kind(transcript, place)
         kinds[kind] += size
         tools[kind, transcript.tool(place) or ""] += size
@@ -37,8 +38,12 @@ def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str
     if not total:
         return ""
     kind, size = kinds.most_common(1)[0]
-    if kind not in _DO or size < MAX_SHARE * total:
+    if kind not in (*_DO, "tools") or size < MAX_SHARE * total:
         return ""
+    if kind == "tools" and (definitions := tool_sizes(rows, rows.__getitem__)):
+        return tools_take(definitions, f"{total:,} {unit}", transcript.format)
+    if kind == "tools":
+        return f"The schema of the answer takes {size:,} of {total:,} {unit}: make it smaller."
     named = max((n for k, n in tools if k == kind), key=lambda n: (tools[kind, n], n))
     return f"{_what(kind, named)} {size:,} of {total:,} {unit}: {_DO[kind]}."
 
@@ -84,7 +89,6 @@ def _what(kind: str, tool: str) -> str:
         "media": "Images and documents take",
         "result": f"Tool results, most of them of {name or 'one tool'}, take",
         "call": f"What the model wrote into calls, most of them of {name or 'one tool'}, takes",
-        "tools": "The definitions of the tools take",
         "system": "The system prompt takes",
         "user": "The user's own words take",
         "assistant": "What the model said takes",

@@ -9,6 +9,12 @@ from typing import Any, cast
 from trimtab import formats
 from trimtab.formats.body import RequestBody
 from trimtab.jsontext.paths import Path
+from trimtab.planning.tool_definitions import (
+    MAX_SHARE,
+    definition_name,
+    tool_sizes,
+    tools_take,
+)
 from trimtab.pricing import models
 from trimtab.request.limits import trigger_for
 from trimtab.settings import Settings
@@ -19,7 +25,8 @@ from trimtab.transcript.tokens import Counter, counter_for
 
 @dataclass(frozen=True)
 class MeasuredBlock:
-    """One block: its path, kind, tokens and chars.  ``ref`` can be pinned."""
+    """One block: its path, kind, tokens and chars.  ``tool``: which one is called, answers or is
+    defined here.  ``ref`` can be pinned."""
 
     path: Path
     role: str
@@ -43,6 +50,15 @@ class Measured:
     """Share of the window, less the output reserve, above which ``fit`` would reduce it."""
     window: int | None = None
     """Tokens that the request's model takes, by our table; None where it is not in it."""
+    tools_advice: str = ""
+    """What to do about the definitions of tools; "" where they take less than half of the request
+    and of the window."""
+
+    @property
+    def tools(self) -> list[MeasuredBlock]:
+        """The definitions of tools, largest first."""
+        rows = (row for row in self.rows if row.kind == "tools" and row.tool)
+        return sorted(rows, key=lambda row: -row.tokens)
 
 
 def measure(
@@ -64,7 +80,9 @@ def measure(
         MeasuredBlock(
             transcript.where(place),
             "head" if place.message < 0 else transcript.messages[place.message].role,
-            place.block.kind, transcript.tool(place), usage.block(transcript, place),
+            place.block.kind,
+            transcript.tool(place) or definition_name(place.block) or None,
+            usage.block(transcript, place),
             len(place.block.text) + place.block.payload_bytes, transcript.ref(place),
         )
         for place in transcript.places()
@@ -72,4 +90,8 @@ def measure(
     trigger = trigger_for(chosen)
     listed = models.find(transcript.facts.model) if transcript.facts.model else None
     window = listed.window if listed else None
-    return Measured(detected.name, reason, chosen.name, total, rows, trigger, window)
+    advice = ""
+    tools = tool_sizes(transcript.places(), lambda place: usage.block(transcript, place))
+    if sum(tool.size for tool in tools) > MAX_SHARE * min(total, window or total):
+        advice = tools_take(tools, f"{total:,} tokens", detected)
+    return Measured(detected.name, reason, chosen.name, total, rows, trigger, window, advice)

@@ -34,6 +34,8 @@ def report_of(result: FitResult, failures: int) -> Report:
         warnings.append(EXPECTED)
     if result.answers is not None:
         warnings += result.answers.warnings()
+    if tools := measured.tools_advice():
+        warnings.append(tools)
     return Report(
         reason=_reason(result),
         format=measured.transcript.format.name,

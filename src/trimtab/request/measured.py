@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from trimtab.formats.rules import Repair
 from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
+from trimtab.planning.tool_definitions import MAX_SHARE, tool_sizes, tools_take
 from trimtab.pricing import economics, models
 from trimtab.pricing.economics import with_calls_left
 from trimtab.request.limits import EffectiveLimits, calibrated, effective_limits
 from trimtab.request.received import ReceivedRequest, RepairedRequest, TurnInputs
-from trimtab.settings import Settings
+from trimtab.settings import NO_WINDOW, Settings
 from trimtab.transcript.model import Edit, Place
 from trimtab.transcript.protected import pinned_by_words
 from trimtab.transcript.token_sizes import TokenSizes
@@ -123,6 +124,18 @@ class MeasuredRequest:
         active, cleared = _remembered(self.transcript, journal)
         inputs = replace(self.inputs, journal=journal)
         return replace(self, inputs=inputs, active=active, newly_cleared=cleared)
+
+    def tools_advice(self) -> str:
+        """What to do about the definitions of tools, where they take more than half of the room;
+        "" where they don't."""
+        transcript, limits = self.transcript, self.limits
+        capacity = limits.bounds.capacity
+        tools = tool_sizes(transcript.places(), lambda place: self.sizes.block(transcript, place))
+        if limits.window >= NO_WINDOW or sum(tool.size for tool in tools) <= MAX_SHARE * capacity:
+            return ""
+        tools = [tool._replace(size=limits.theirs(tool.size)) for tool in tools]
+        room = f"the {limits.theirs(capacity):,} tokens that a prompt may have"
+        return tools_take(tools, room, transcript.format)
 
     def without_pins(self) -> MeasuredRequest:
         """The same request without any pins, those of the model's notes included."""

@@ -13,6 +13,7 @@ from trimtab.planning.eligibility import PlanInputs
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.planner import Planner
 from trimtab.planning.reasoning_signatures import unbind
+from trimtab.planning.tool_definitions import definition_name
 from trimtab.planning.user_cuts import SHORTEST, cut_user
 from trimtab.planning.user_turns import fold_all_user_turns
 from trimtab.reducers.base import json_bytes
@@ -91,6 +92,9 @@ def cannot_fit(measured: MeasuredRequest, planner: Planner, limit: str) -> Canno
         limit = "pin"
     unit = "bytes" if limit == "request_bytes" else "tokens"
     hint = _advice(measured, planner, unit)
+    tools = measured.tools_advice() if unit == "tokens" else ""
+    if limit == "window" and tools and not hint.startswith(tools.split(" take")[0]):
+        hint = f"{hint} {tools}".lstrip()
     hint = hint or "Enlarge the window, shorten these parts, or start a new conversation."
     if limit == "pin":
         hint = "Without its pins it would fit: unpin what can go."
@@ -131,5 +135,6 @@ def _largest(measured: MeasuredRequest, planner: Planner) -> tuple[tuple[str, in
             pin = "pinned " if planner.eligibility.pinned(place) else ""
             path = paths.escape(measured.repaired.before_repair(measured.transcript.where(place)))
             size = measured.limits.theirs(planner.state.cost(place))
-            rows.append((path, size, f"{pin}{place.block.kind}"))
+            tool = definition_name(place.block)
+            rows.append((path, size, f"{pin}tool {tool}" if tool else f"{pin}{place.block.kind}"))
     return tuple(sorted(rows, key=lambda row: (-row[1], row[0]))[:5])

@@ -389,7 +389,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": PICTURE}}
 @pytest.mark.parametrize(
     ("body", "hint"),
     [
-        (said(tools=30), "The definitions of the tools take"),
+        (said(tools=30), "The definitions of 30 tools take"),
         ({"model": "m", "messages": [{"role": "system", "content": "rule " * 9_000},
                                      {"role": "user", "content": "go"}]},
          "The system prompt takes"),

@@ -202,6 +202,9 @@ class Format:
     warm_request: Callable[[dict[str, Any], int], dict[str, Any] | None] | None = None
     """(body, output tokens) → the request that keeps its prompt cached for no or so few output
     tokens, None where the provider would not take that; None: the API has no such request."""
+    deferred_tools: str = ""
+    """How a request has the provider load tools only when they are needed, in words for its user;
+    "" where its API has no way."""
     drop_block_ops: Callable[[Tree], tuple[PathOp, ...]] = no_option
     """Operations that ask the API to drop reasoning which no longer fits what precedes it."""
 
