@@ -10,20 +10,24 @@ import argparse
 import io
 import json
 import os
+import re
 import shlex
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import trimtab
 from trimtab.amounts import share
 from trimtab.cli import main
 from trimtab.cli.exit_codes import MEANINGS
 from trimtab.cli.options import amount
 from trimtab.cli.terminal import Terminal, clean
+from trimtab.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = {
@@ -300,6 +304,27 @@ def test_inspect_is_plain_and_as_wide_as_it_is_told(run, monkeypatch, columns):
     assert "of a window of 32,000" in text
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_inspect_begins_with_tool_definitions_where_they_take_more_than_half(run, tmp_path, format):
+    request = json.loads(SESSIONS["openai-chat"].read_bytes())
+    function = {"name": "mcp__tracker__open", "description": "Opens it. " * 4_000,
+                "parameters": {"type": "object", "properties": {}}}  # fmt: skip
+    request["tools"].append({"type": "function", "function": function})
+    request["messages"] = request["messages"][:4]
+    file = tmp_path / "request.json"
+    converted = trimtab.convert(request, to=format, model="claude-sonnet-4-5").request
+    file.write_text(json.dumps(converted))
+    named = ["--window", "16k", "--format", format]
+    tools = json.loads(run("inspect", file, *named, "--json").out)["tools"]
+    assert (tools["count"], tools["servers"]) == (6, 1)
+    assert tools["largest"][0]["name"] == "mcp__tracker__open"
+    text = run("inspect", file, *named).out.decode()
+    head = f"{tools['tokens']:,} tokens are definitions of 6 tools of 1 MCP server, which trimtab"
+    assert text.index(head) < text.index("mcp__tracker__open") < text.index("by role")
+    assert ("defer_loading" in text) == (format in ("anthropic", "openai-responses"))
+    assert "are definitions of" not in run("inspect", ANTHROPIC, "--window", "32k").out.decode()
+
+
 def test_colours_and_blocks_are_used_only_where_they_are_understood():
     plain = Terminal(columns=80, colour=False, blocks=False)
     assert plain.bar(0.5, 10) == "#####"
@@ -410,6 +435,54 @@ def test_a_fault_of_ours_is_one_line_too(run, monkeypatch):
         done.err
         == "trimtab: a fault of trimtab, please report it: ZeroDivisionError: division by zero\n"
     )
+
+
+# --- on a terminal ---
+
+
+def on_a_terminal(*argv: str, **environment: str) -> str:
+    """What a terminal of 80 columns shows of a command."""
+    mine, theirs = pytest.importorskip("pty").openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(ROOT / "src")}
+    env.pop("NO_COLOR", None)
+    shell = subprocess.Popen(
+        [sys.executable, "-m", "trimtab", *argv], env={**env, **environment},
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the last reader of a terminal gets an error
+        while part := os.read(mine, 65_536):
+            shown += part
+    shell.wait(timeout=60)
+    os.close(mine)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["fit", ANTHROPIC, "--window", "32k"], ["convert", ANTHROPIC, "--to", "gemini"],
+     ["sweep", ANTHROPIC, "--newest", "2"]],
+    ids=["fit", "convert", "sweep"],
+)  # fmt: skip
+def test_on_a_terminal_a_report_is_shown_and_not_the_request(command):
+    shown = on_a_terminal(*command)
+    assert '"role"' not in shown
+    assert re.search(r"the request \([\d,]+ bytes\) is not written: -o FILE, or a pipe\n$", shown)
+    assert '"role"' in on_a_terminal(*command, "-o", "-")
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_verdicts_are_coloured_on_a_terminal_unless_it_is_not_wanted(environment):
+    assert "\x1b[32maccepted\x1b[0m: anthropic" in on_a_terminal("check", ANTHROPIC)
+    shown = on_a_terminal("check", ANTHROPIC, **environment)
+    assert "\x1b" not in shown
+    assert "accepted: anthropic" in shown
+
+
+def test_a_report_is_as_wide_as_the_terminal():
+    shown = on_a_terminal("fit", ANTHROPIC, "--window", "32k", NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 # --- as a process --------------------------------------------------------------------------------
