@@ -132,11 +132,12 @@ GROUPS: dict[str, dict[str, Command]] = {
             "Play recorded sessions again and see what would have been sent.",
             f"{_LAB}replay",
             (
+                "trimtab replay ~/.claude/projects --advise",
                 "trimtab replay ~/.claude/projects --window 60k,100k",
                 "trimtab replay session.jsonl --window 32k --policy trimtab --turn 12 --show",
             ),
-            ("--window", "--policy", "--id", "--limit", "--by", "--columns", "--out", "--html",
-             "--turn", "--show", "--lost"),
+            ("--advise", "--window", "--policy", "--id", "--limit", "--by", "--columns", "--out",
+             "--html", "--turn", "--show", "--lost"),
         ),
         "bill": Command(
             "See what your sessions cost, and what they would have cost.",

@@ -34,6 +34,10 @@ def add(parser: ArgumentParser) -> None:
         help="one or more: 60k,100k,200k (default 100k)",
     )  # fmt: skip
     what.add_argument(
+        "--advise", action="store_true",
+        help="compare windows from 32k to the model's own, and say which to use",
+    )  # fmt: skip
+    what.add_argument(
         "--policy", action="append", metavar="NAME",
         help="one or more, comma-separated; NAME:N where it takes a number (--list names all); "
         "MODULE:CLASS or FILE.py:CLASS for one of yours",
@@ -86,7 +90,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Read, replay, print the table and write the files."""
-    from trimtab_lab.replay import policies, summary, table, verdict
+    from trimtab_lab.replay import advice, policies, summary, table, verdict
 
     if args.list:
         return _list()
@@ -94,25 +98,45 @@ def run(args: Namespace) -> int:
         raise ExitWith(USAGE, "name a FILE or a folder with logs")
     if args.keep_warm:
         return _keep_warm(args)
+    if args.advise and args.policy:
+        raise ExitWith(USAGE, "--advise compares windows: leave out --policy")
     names = [name for text in args.policy or policies.DEFAULT for name in text.split(",") if name]
-    windows = [window for group in args.window or [[WINDOW]] for window in group]
-    if not args.window:
+    windows = [window for group in args.window or [] for window in group]
+    if not windows and not args.advise:
+        windows = [WINDOW]
         print(f"no --window given: {WINDOW:,} tokens", file=sys.stderr)
     if args.html:
         _check_pages()  # before hours of work
-    recordings, left_out = _recordings(args, min(windows))
+    recordings, left_out = _recordings(args, min(windows or advice.WINDOWS))
     named, args.prices = args.prices or "", args.prices or _paid(recordings)
     if args.turn is not None or args.show or args.lost:
         return _closer(args, recordings, names, windows[0])
+    if args.advise:
+        names, windows = list(advice.POLICIES), windows or advice.windows_for(recordings)
     results = _results(args, recordings, names, windows)
     summed = summary.ReplaySummary.of(
         results, prices=args.prices, by=_group(args.by), left_out=left_out, named=bool(named)
     )
     _write(args, summed)  # before anything is printed: who reads may stop reading
+    if args.advise:
+        return _advise(summed, left_out)
     print(verdict.verdict(summed.pooled, left_out, named))
     print(f"\n{verdict.plain_table(summed.pooled, args.prices, named)}")
     if args.columns == "all":
         print(f"\n{table.table(summed.lines, prices=args.prices)}")
+    return DONE
+
+
+def _advise(summed: ReplaySummary, left_out: int) -> int:
+    """Print what each window would have done, and which one to use."""
+    from trimtab_lab.replay import advice, verdict
+
+    offered = advice.choices(summed.pooled, in_dollars=not summed.named)
+    if not offered:
+        raise ExitWith(UNREADABLE, "trimtab failed at every window: look at one with --window 200k")
+    print(f"{advice.table(offered)}\n\n{advice.sentence(offered)}")
+    if left_out:
+        print(verdict.left_out_note(left_out))
     return DONE
 
 
@@ -168,7 +192,7 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
     left_out = 0
     if args.outgrown and args.turn is None:
-        sizes = [RecordingIndex(r).tokens(r.turns[-1]) for r in recordings]
+        sizes = [RecordingIndex(r).billed_tokens(r.turns[-1]) for r in recordings]
         left_out = sum(size <= window for size in sizes)
         least = max(1.0, args.above) * window
         recordings = [r for r, size in zip(recordings, sizes, strict=True) if size > least]

@@ -43,7 +43,8 @@ def inspect_call(recording: Recording, policy: str, window: int, turn: int) -> I
         raise InvalidSetting(
             f"turn {turn}: {recording.id} has the turns 0 … {len(index.turns) - 1}"
         )
-    step, judge = chosen_policy.start(index, window), Judge(index, window)
+    room = index.room(window)
+    step, judge = chosen_policy.start(index, room), Judge(index, room)
     for number in range(turn + 1):
         answer = policy_run.ask(step, index, number)
         sent = judge.turn(number, answer)

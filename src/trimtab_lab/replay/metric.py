@@ -21,7 +21,7 @@ from trimtab_lab.replay.searched_texts import SearchedTexts, plain_words
 from trimtab_lab.replay.sent_sizes import SentSizes, same, seconds_before
 from trimtab_lab.replay.truth import judge as truth
 
-METRIC = 4
+METRIC = 5
 """Incremented when rows of an earlier version can no longer be compared with new ones."""
 
 

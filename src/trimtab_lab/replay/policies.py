@@ -64,7 +64,7 @@ BUILT_IN = {
 }
 """Name → class."""
 
-DEFAULT = ("none", "trimtab", "keep-last-n", "drop-oldest-safe", "mask-old-observations")
+DEFAULT = ("none", "trimtab", "drop-oldest-safe")
 """What runs when no policy is named."""
 
 

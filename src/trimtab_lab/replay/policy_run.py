@@ -24,6 +24,7 @@ WORST_TURNS = 3
 """How many turns of a recording, those with most losses, are kept for the report."""
 SHOWN_LOSSES = 8
 CHANGED = "it changed the recorded messages in place"
+FULL = "system text and tools, which the log does not hold, fill the window"
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,16 @@ def converted(recording: Recording, format: str) -> Recording:
 
 
 def replay(index: RecordingIndex, policy: Policy, window: int) -> JudgedRecording:
-    """Run every model call of a recording through a policy and judge the results."""
-    step = policy.start(index, window)
-    judge = Judge(index, window)
+    """Run every model call of a recording through a policy and judge the results.
+
+    ``window``: in the provider's tokens where the log says how it counts.
+    """
+    room = index.room(window)
+    judge = Judge(index, room)
+    step = policy.start(index, room) if room or policy.name == "none" else None
     for number in range(len(index.turns)):
-        judge.turn(number, ask(step, index, number))
+        answer = ask(step, index, number) if step else PolicyAnswer(None, 0.0, FULL)
+        judge.turn(number, answer)
     if not index.store.intact(index.recording.messages, index.views):
         # The policy changed the message objects themselves: nothing above can be trusted.
         judge.done.errors[CHANGED] = len(judge.done.rows)
@@ -121,6 +127,7 @@ def result(
         "native": recording.format,
         "model": recording.model,
         "hour": recording.wrote_for_an_hour,
+        "line": index.line and list(index.line),
         "tokens": index.tokens(index.turns[-1]) if index.turns else 0,
         "policy": policy.name,
         "version": policy.version,

@@ -14,6 +14,7 @@ from trimtab.formats import rules
 from trimtab.lazy import cached_property
 from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.transcript.model import Message
+from trimtab_lab.replay.bill.method import TokenLine, fitted_line
 from trimtab_lab.replay.message_views import CacheUnit, MessageView, MessageViews, transcript_of
 from trimtab_lab.replay.truth.history import RecordedHistory
 
@@ -62,6 +63,19 @@ class RecordingIndex:
         return MessageView(Message("system", texts), self.store.usage) if texts else None
 
     @cached_property
+    def line(self) -> TokenLine | None:
+        """From our tokens to the provider's, learned from the billed usage in the log; None where
+        that has too few calls."""
+        usages = ((turn, self.recording.usage(turn)) for turn in self.turns)
+        return fitted_line([(self.tokens(turn), usage.prompt) for turn, usage in usages if usage])
+
+    def room(self, window: int) -> int:
+        """A window in the provider's tokens as one in ours, without the system text and tools that
+        the log does not hold; 0 if those fill it.  Without a usage the window itself."""
+        line = self.line
+        return window if line is None else max(0, int((window - max(0.0, line.head)) / line.slope))
+
+    @cached_property
     def history(self) -> RecordedHistory:
         """The steps and lines of the recording, for the judge of notes."""
         return RecordedHistory([view.message for view in self.views])
@@ -107,6 +121,11 @@ class RecordingIndex:
     def tokens(self, turn: RecordedTurn) -> int:
         """Size of the whole request of a turn."""
         return self._sums[turn.sent] + sum(unit.tokens for unit in self.head)
+
+    def billed_tokens(self, turn: RecordedTurn) -> int:
+        """The same in the provider's tokens, where the log says how it counts."""
+        own = self.tokens(turn)
+        return own if self.line is None else round(self.line.tokens(own))
 
     def newest(self, turn: RecordedTurn, tokens: int) -> int:
         """The index of the first of the newest messages that have ``tokens`` together.

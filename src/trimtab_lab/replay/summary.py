@@ -10,6 +10,7 @@ from typing import Any
 
 from trimtab.pricing import models
 from trimtab.pricing.prices import TABLES, Prices, named, of_model
+from trimtab_lab.replay.bill.method import TokenLine
 from trimtab_lab.replay.metric import CallMetrics
 
 RESAMPLES = 1000
@@ -139,6 +140,23 @@ def full_billed(rows: Sequence[CallMetrics], prices: Prices) -> float:
     return total
 
 
+def in_billed_tokens(rows: list[CallMetrics], line: Sequence[float] | None) -> list[CallMetrics]:
+    """``rows`` with sizes in the provider's tokens, system text and tools included.
+
+    ``line``: a ``TokenLine``; None: the log does not say how the provider counts.
+    """
+    if line is None:
+        return rows
+    tokens = TokenLine(*line).tokens
+    return [
+        row._replace(
+            full=round(tokens(row.full)), tokens=round(tokens(row.tokens)),
+            prefix=round(min(tokens(row.prefix), tokens(row.tokens))) if number else 0,
+        )
+        for number, row in enumerate(rows)
+    ]  # fmt: skip
+
+
 def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     """The sums of one result (one recording, one policy, one window)."""
     rows = [CallMetrics(*row) for row in result["rows"]]
@@ -148,6 +166,7 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
             sums[name] = sum(
                 int(row[number]) for row in rows if not (row.failed and name in _SHARED)
             )
+    rows = in_billed_tokens(rows, result.get("line"))
     bills = {name: billed(rows, table) for name, table in TABLES.items()}
     bills |= {_in_full(name): full_billed(rows, table) for name, table in TABLES.items()}
     dollars, full_dollars, priced = _dollars(

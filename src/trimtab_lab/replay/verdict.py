@@ -85,7 +85,7 @@ def _refusals(rows: Mapping[str, SummaryRow]) -> Iterator[str]:
     if everything is None:
         return
     refused = round(refusals_of(everything))
-    if not refused or (ours is not None and _worked(ours)):
+    if not refused or (ours is not None and worked(ours)):
         still = round(refusals_of(ours)) if ours is not None else 0
         yield outcome.refusals(refused, everything.calls, still, played=True)
     else:
@@ -101,7 +101,7 @@ def money_and_losses(rows: Mapping[str, SummaryRow], prices: str = "") -> Iterat
     if ours is None:
         return
     why = next(iter(ours.errors), "no reason given")
-    if not _worked(ours):
+    if not worked(ours):
         yield f"trimtab failed on every call: {why}. Choose a larger window."
         return
     if failed := ours.figures.get("failed"):
@@ -110,7 +110,7 @@ def money_and_losses(rows: Mapping[str, SummaryRow], prices: str = "") -> Iterat
     if (still_there := ours.figures.get("recall")) is not None:
         yield (
             "Of the names, paths and numbers that the agent used again, "
-            f"{_percent(still_there)} were still in the request{_rest(ours)}."
+            f"{percent(still_there)} were still in the request{_rest(ours)}."
         )
 
 
@@ -138,7 +138,7 @@ def _rest(row: SummaryRow) -> str:
     if back is None or (row.figures.get("recall") or 0) >= 100:
         return ""
     return "; the rest can be recalled" if back > 99.5 else (
-        f"; {_percent(back)} of the rest can be recalled" if back else "; the rest is gone"
+        f"; {percent(back)} of the rest can be recalled" if back else "; the rest is gone"
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
     beside = f"of {ours.calls:,} requests"
     if everything is not None:
         beside += f"; {refusals_of(everything):,.0f} without trimtab"
-    yield "refused", f"{refusals_of(ours) if _worked(ours) else ours.calls:,.0f}", beside
+    yield "refused", f"{refusals_of(ours) if worked(ours) else ours.calls:,.0f}", beside
     spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
     if not prices and spent is not None and whole is not None:
         priced, some = _priced(ours), ""
@@ -162,7 +162,7 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
         yield "cost of the prompts", f"{cost:.2f}", "times that of everything"
     if (still_there := ours.figures.get("recall")) is not None:
         beside = f"of the names, paths and numbers that the agent used again{_rest(ours)}"
-        yield "still in the request", _percent(still_there), beside
+        yield "still in the request", percent(still_there), beside
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:
@@ -197,20 +197,20 @@ def plain_heads(rows: Sequence[SummaryRow], prices: str = "") -> list[str]:
 
 def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
     """A row's figures in the columns ``heads``; "–" if the policy failed on every call."""
-    figures, worked = row.figures, _worked(row)
+    figures, has_worked = row.figures, worked(row)
     cost, spent = figures.get("cost"), figures.get("dollars")
     cells = {
-        "refused": f"{refusals_of(row) if worked else row.calls:,.0f}",
+        "refused": f"{refusals_of(row) if has_worked else row.calls:,.0f}",
         "cost": "–" if cost is None else f"{cost:.2f}",
         "dollars": "–" if spent is None else outcome.dollars(spent),
-        "used again": _percent(figures.get("recall")),
-        "old lines": _percent(figures.get("lines")),
-        "recallable": _percent(figures.get("handle")),
+        "used again": percent(figures.get("recall")),
+        "old lines": percent(figures.get("lines")),
+        "recallable": percent(figures.get("handle")),
     }
-    return [cells[head] if worked or head == "refused" else "–" for head in heads]
+    return [cells[head] if has_worked or head == "refused" else "–" for head in heads]
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     """Whole percent; near 100 with one decimal, so that only a full share shows as 100."""
     if share is None:
         return "–"
@@ -223,6 +223,6 @@ def refusals_of(row: SummaryRow) -> float:
     return min(float(row.calls), calls)
 
 
-def _worked(row: SummaryRow) -> bool:
+def worked(row: SummaryRow) -> bool:
     """Whether the policy succeeded on any call; otherwise its shares mean nothing."""
     return (row.figures.get("failed") or 0) < row.calls

@@ -41,8 +41,7 @@ class SizedCall(NamedTuple):
     first: bool
 
 
-@dataclass(frozen=True)
-class TokenLine:
+class TokenLine(NamedTuple):
     """Billed tokens of a prompt: ``head + slope × ours``."""
 
     head: float
