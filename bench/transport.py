@@ -23,7 +23,8 @@ sys.path.insert(0, str(SRC))
 
 import httpx2  # noqa: E402
 
-from trimtab import Settings, clients  # noqa: E402
+from trimtab import Settings  # noqa: E402
+from trimtab.clients.guard import Guard  # noqa: E402
 from trimtab.clients.httpx_transport import classes  # noqa: E402
 
 MEGABYTE = 1_000_000
@@ -86,7 +87,7 @@ def paired(ours: Any, plain: Any, bodies: list[bytes]) -> float:
 
 def guarded(**keywords: Any) -> Any:
     """Our transport around a stub."""
-    return classes(httpx2)[0](clients.Guard(**keywords), Stub())
+    return classes(httpx2)[0](Guard(**keywords), Stub())
 
 
 def main() -> None:

@@ -179,7 +179,7 @@ def _observe(session: Any, count: int, request: Any, done: Any) -> None:
 
 def _pin_and_undo(session: Any, count: int, request: Any, done: Any) -> None:
     """Now and then an edit is pinned, undone, or unpinned."""
-    rows = [row for row in session.history() if row["handle"] and row["op"] != "restore"]
+    rows = [row for row in session.journal["edits"] if row["handle"] and row["op"] != "restore"]
     if not rows or count % 3:
         return
     row = rows[number(f"{count} {len(rows)}", len(rows))]

@@ -71,7 +71,7 @@ def _questions(session: Any, words: Words, count: int) -> Iterator[Callable[[], 
 
 def _handles(session: Any, count: int) -> list[str]:
     """Some handles, spread over the edits, and one of no edit."""
-    made = [row["handle"] for row in session.history() if row["handle"]]
+    made = [row["handle"] for row in session.journal["edits"] if row["handle"]]
     known = list(dict.fromkeys(made))
     step = -(-len(known) // HANDLES) or 1
     return [*known[count % step :: step], "unknown"]

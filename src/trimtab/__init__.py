@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trimtab import stores as stores
     from trimtab import testing as testing
     from trimtab.api import check, count_tokens, fit, repair
+    from trimtab.clients.wrapped_clients import of
     from trimtab.clients.wrapping import wrap
     from trimtab.config import load_settings
     from trimtab.conversion import convert
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "api": ("check", "count_tokens", "fit", "repair"),
+    "clients.wrapped_clients": ("of",),
     "clients.wrapping": ("wrap",),
     "config": ("load_settings",),
     "conversion": ("convert",),
@@ -136,6 +138,7 @@ __all__ = [
     "load_settings",
     "measure",
     "note_tool",
+    "of",
     "recall_tool",
     "repair",
     "wrap",

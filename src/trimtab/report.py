@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from trimtab.amounts import many
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.lazy import cached_property
@@ -19,28 +20,35 @@ SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
 SEVERAL_TOOLS = "folded steps of several tools"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportEdit:
-    """One edit of this request.
+    """One edit, in a report, a history, the dashboard's JSON and the command line's.
 
-    ``path`` is its place in the request as given, ``paths`` are all places it changes.
-    ``tokens_before`` and ``tokens_after`` (``chars_…``: of the text) are sizes of what it changes.
-    ``loss`` is from 0 to 1; ``handle`` is for ``recall``, ``refs`` can be pinned, and ``new`` says
-    whether it was made in this call.
+    ``handle`` is for ``recall`` and ``undo``; ``why`` is the reason; ``steps`` counts the whole
+    steps that it took out, 0 where it changes a part of one.  ``tokens_before`` and
+    ``tokens_after`` are sizes of what it changes (0: made by a release that did not keep them);
+    ``loss`` is from 0 to 1.  ``refs`` can be pinned.  ``at``: when it was made, in seconds since
+    1970; None without a store.  ``undone``: whether the original is sent again.
+
+    Only of a request: ``path`` is its place there as given, ``paths`` are all places it changes,
+    ``chars_…`` are sizes of the text, and ``new`` says whether it was made in this call.
     """
 
+    handle: str
     kind: str
     op: str
-    path: Path
-    paths: tuple[Path, ...]
     why: str
-    tokens_before: int
-    tokens_after: int
-    loss: float
-    handle: str
+    steps: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    loss: float = 0.0
     tool: str | None = None
     role: str = ""
     refs: tuple[str, ...] = ()
+    at: float | None = None
+    undone: bool = False
+    path: Path = ()
+    paths: tuple[Path, ...] = ()
     new: bool = True
     chars_before: int = 0
     chars_after: int = 0
@@ -50,11 +58,68 @@ class ReportEdit:
         """Tokens before minus tokens after."""
         return self.tokens_before - self.tokens_after
 
+    @property
+    def title(self) -> str:
+        """What was done, in words: ``12 steps folded into a note``."""
+        return (
+            f"{self._changed()} {_VERBS.get(self.kind) or _VERBS_OF_OP.get(self.op, 'shortened')}"
+        )
+
+    @property
+    def noun(self) -> str:
+        """What was changed, to be counted: "step", "result", "call", "text" …"""
+        if self.op in ("fold", "drop"):
+            return "step"
+        if self.kind in _NOUNS:
+            return _NOUNS[self.kind]
+        return "result" if self.tool or self.role == "tool" else "text"
+
+    def _changed(self) -> str:
+        noun = self.noun
+        if noun == "step":
+            return many(self.steps, noun) if self.steps else "steps"
+        if noun == "call":
+            noun = "arguments"
+        if noun in ("result", "arguments") and self.tool:
+            return f"{noun} of {self.tool}"
+        if noun == "text" and self.role:
+            return f"{noun} of the {_SPEAKERS.get(self.role, self.role)}"
+        return noun
+
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__}
         row["path"], row["paths"] = list(self.path), [list(path) for path in self.paths]
-        return {**row, "refs": list(self.refs), "tokens_saved": self.tokens_saved}
+        words = {"title": self.title, "tokens_saved": self.tokens_saved}
+        return {**row, "refs": list(self.refs), **words}
+
+    def __str__(self) -> str:
+        state = " (undone)" if self.undone else ""
+        sizes = f"{self.tokens_before:,} → {self.tokens_after:,} tokens"
+        return f"{self.handle}: {self.title}, {sizes}: {self.why}{state}"
+
+
+_VERBS = {
+    "fold": "folded into a note",
+    "drop": "taken out",
+    "duplicate": "replaced by a pointer to the same content",
+    "superseded": "replaced by a pointer to newer content",
+    "marker": "replaced by one line",
+    "respell": "written in fewer tokens",
+    "line-numbers": "written in fewer tokens",
+    "table": "written in fewer tokens",
+}
+_VERBS_OF_OP = {"remove": "taken out", "insert": "added"}
+_NOUNS = {
+    "arguments": "call",
+    "failed-input": "call",
+    "reasoning": "thinking block",
+    "bound-reasoning": "thinking block",
+    "media": "image",
+    "user-text": "text",
+}
+"""By the kind of an edit; of all others the operation, the tool and the speaker say it."""
+_SPEAKERS = {"assistant": "model", "head": "system prompt"}
 
 
 @dataclass(frozen=True)

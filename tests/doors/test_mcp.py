@@ -203,13 +203,13 @@ def test_pin_takes_an_edit_back_and_the_block_stays_whole_from_then_on(tmp_path:
     """Pinned by the server, seen by the session that made the edit, in its next request."""
     url = f"sqlite:///{tmp_path}/pins.db"
     ours = keep(url, "mine", "in-place")
-    edit = next(row for row in ours.history() if len(row["refs"]) == 1)
+    edit = next(row for row in ours.history() if len(row.refs) == 1)
     talk = json.loads(json.dumps(TALK).replace("src/mod_", "src/mine_"))
-    whole = json.dumps(ours.recall(edit["handle"]))
+    whole = json.dumps(ours.recall(edit.handle))
     assert whole not in json.dumps(ours.fit(talk).request)
-    assert "is whole again" in said(mine(url), "pin", {"handle": edit["handle"]}).text
+    assert "is whole again" in said(mine(url), "pin", {"handle": edit.handle}).text
     assert whole in json.dumps(ours.fit(talk).request)
-    assert said(mine(url), "pin", {"handle": edit["handle"]}).text.endswith("is pinned already")
+    assert said(mine(url), "pin", {"handle": edit.handle}).text.endswith("is pinned already")
     ours.close()
 
 
@@ -223,7 +223,7 @@ def test_pin_keeps_a_file_of_the_conversation_written_last(tmp_path: Path) -> No
 def test_a_handle_of_many_steps_is_not_pinned_as_a_whole(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/folds.db"
     ours = keep(url, "mine")
-    folds = [row["handle"] for row in ours.history() if len(row["refs"]) > 1]
+    folds = [row.handle for row in ours.history() if len(row.refs) > 1]
     told = said(mine(url), "pin", {"handle": folds[0]})
     assert "recall what is needed" in told.text
     assert mine(url).recall(folds[0])

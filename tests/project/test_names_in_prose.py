@@ -38,7 +38,6 @@ MODULES = (
 )  # fmt: skip
 RECEIVERS: dict[str, Any] = {
     "session": trimtab.Session, "fitted": trimtab.Fitted, "middleware": TrimtabMiddleware,
-    "guard": trimtab.clients.Guard,
 }  # fmt: skip
 """What a variable of this name is in our prose."""
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)

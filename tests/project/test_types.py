@@ -20,7 +20,6 @@ LEGAL = """
 import openai
 import trimtab
 from trimtab import ArticleRule, Settings
-from trimtab.clients import Guard
 from trimtab.settings import Duplicates
 from trimtab.testing import StrictProvider
 
@@ -46,7 +45,9 @@ def pick(flag: bool) -> int:
     trimtab.fit(messages, settings=trimtab.load_settings())
     client = trimtab.wrap(openai.OpenAI(api_key="k"), window=9_000, strict=True)
     client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
-    trimtab.wrap(openai.AsyncOpenAI(api_key="k"), guard=Guard(session=session))
+    trimtab.wrap(openai.AsyncOpenAI(api_key="k"), session=session)
+    seen: trimtab.report.Report | None = trimtab.of(client).report
+    titles: list[str] = [edit.title for edit in trimtab.of(client).history()]
     answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": ""}])
     session.observe(answer, fitted)
     handles: list[str | None] = [edit.handle for edit in fitted.report.edits]
@@ -57,8 +58,7 @@ def pick(flag: bool) -> int:
     trimtab.Session(store=trimtab.stores.open_store("memory:"))
     told: list[trimtab.events.Event] = []
     trimtab.fit(messages, settings=Settings(on_event=told.append))
-    clients: type[Guard] = trimtab.clients.Guard
-    print(clients, trimtab.retry)
+    print(seen, titles, trimtab.retry)
     with StrictProvider(window=8_000) as provider:
         print(provider.url)
     name: str = trimtab.detect({"messages": messages, "tools": [tool]}).name

@@ -197,7 +197,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "Endpoint api": lambda v: trimtab.Endpoint("http://localhost:80", "m", api=v),
     "Summarizer parallel": lambda v: Summarizer(str, parallel=v),
     "Summarizer seconds": lambda v: Summarizer(str, seconds=v),
-    "Guard retry_result_chars": lambda v: clients.Guard(retry_result_chars=v),
+    "wrap retry_result_chars": lambda v: clients.httpx_client(retry_result_chars=v),
     "httpx_client library": lambda v: clients.httpx_client(library=v, retry_result_chars=0),
     "StrictProvider window": lambda v: StrictProvider(window=v),
 }

@@ -76,10 +76,10 @@ class _Restarts(_Play):
         self.counts["with edits"] += bool(self.session.history())
         if self._sent(restarted, request) != sent:
             self.faults.append(f"turn {self.counts['turns']}: a restarted session sends another")
-        before = len(self.session.history())
+        before = len(self.session.journal["edits"])
         if self._sent(self.session, request) != sent:
             self.faults.append(f"turn {self.counts['turns']}: the same request is sent as another")
-        if len(self.session.history()) != before:
+        if len(self.session.journal["edits"]) != before:
             self.faults.append(f"turn {self.counts['turns']}: the same request adds an entry")
 
     def _sent(self, session: trimtab.Session, request: Any) -> str:

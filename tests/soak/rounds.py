@@ -292,13 +292,13 @@ class Play:
             if case.door == "proxy":
                 _as_tenant(fresh, tenant)
             else:
-                guard = trimtab.clients.Guard(**kept, tenant=tenant, recall=True, notes=True)
-                self.stack.callback(guard.session.close)
-                self._wrapped(fresh, url, guard)
+                session = trimtab.Session(**kept, tenant=tenant, recall=True)
+                self.stack.callback(session.close)
+                self._wrapped(fresh, url, session)
             client = self.clients.setdefault(tenant, fresh)
             client.client = fresh.client
 
-    def _wrapped(self, sdk: Any, url: str, guard: Any) -> None:
+    def _wrapped(self, sdk: Any, url: str, session: Any) -> None:
         if self.case.door == "async" and isinstance(sdk, sdk_clients.Claude):
             sdk.client = sdk_clients.anthropic.AsyncAnthropic(
                 base_url=url, api_key="x", max_retries=0
@@ -307,7 +307,7 @@ class Play:
             sdk.client = sdk_clients.openai.AsyncOpenAI(
                 base_url=f"{url}/v1", api_key="x", max_retries=0
             )
-        sdk_clients.wrap(sdk, guard=guard)
+        sdk_clients.wrap(sdk, session=session, notes=True)
         if self.case.door == "async":
             inner = sdk.client.aio if isinstance(sdk, sdk_clients.Gemini) else sdk.client
             sdk.client = Blocking(inner)

@@ -226,10 +226,10 @@ class _Play:
 
     def _again(self, request: Any, done: trimtab.Fitted) -> None:
         """The same request once more is sent as it was, and leaves the journal as it was."""
-        before = len(self.session.history())
+        before = len(self.session.journal["edits"])
         if self.session.fit(request, window=self.window).request != done.request:
             self.faults.append(f"turn {self.counts['turns']}: the same request is sent as another")
-        elif len(self.session.history()) != before:
+        elif len(self.session.journal["edits"]) != before:
             self.faults.append(f"turn {self.counts['turns']}: the same request adds an entry")
 
     def _elsewhere(self, request: Any, done: trimtab.Fitted) -> None:

@@ -196,17 +196,19 @@ def test_no_body_and_no_key_is_told_to_anybody(
     format: str, spans: InMemorySpanExporter, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trimtab")
-    told: list[Event] = []
+    events: list[Event] = []
     report = trimtab.fit(
-        searches(format), window=9_000, settings=trimtab.Settings(on_event=told.append)
+        searches(format), window=9_000, settings=trimtab.Settings(on_event=events.append)
     ).report
-    rows = json.dumps([event.as_dict() for event in told])
+    rows = json.dumps([event.as_dict() for event in events])
     sent = json.dumps([span.to_json() for span in spans.get_finished_spans()])
     assert "trimtab.fit" in sent
     for secret in (*SECRETS, *(edit.handle for edit in report.edits)):
         assert secret not in rows + sent
-    for secret in ("sk-secret", "lighthouse", "Ymir", *(e.handle for e in report.edits)):
+    for secret in ("sk-secret", "lighthouse", "Ymir"):
         assert secret not in caplog.text  # titles are: the log names each article
+    told = sum(edit.handle in caplog.text for edit in report.edits)
+    assert told == 1  # the largest edit, with how its original is had
 
 
 def test_nothing_of_opentelemetry_is_loaded_by_us() -> None:

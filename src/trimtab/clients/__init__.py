@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from trimtab.clients.agent_hooks import adk_plugin, call_model_input_filter
 from trimtab.clients.aws import boto3
-from trimtab.clients.guard import Guard
-from trimtab.clients.httpx_clients import async_httpx_client, guarded, httpx_client
+from trimtab.clients.client_view import ClientView
+from trimtab.clients.httpx_clients import async_httpx_client, httpx_client
 from trimtab.clients.middleware import anthropic_middleware
+from trimtab.clients.wrapped_clients import of
 from trimtab.clients.wrapping import litellm_callback, wrap
 from trimtab.retry.own_header import HEADER
 
 __all__ = [
     "HEADER",
-    "Guard",
+    "ClientView",
     "adk_plugin",
     "anthropic_middleware",
     "async_httpx_client",
     "boto3",
     "call_model_input_filter",
-    "guarded",
     "httpx_client",
     "litellm_callback",
+    "of",
     "wrap",
 ]

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, WrapKeywords, guard_of
+from trimtab.clients.wrapped_clients import register
 from trimtab.errors import MissingExtra, TrimtabError
 from trimtab.formats.openai_responses.parts import PARTS
 from trimtab.formats.registry import FormatName
@@ -19,15 +20,13 @@ from trimtab.request.fitted import Fitted
 from trimtab.telemetry import logger
 
 
-def call_model_input_filter(
-    *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
-) -> Callable[[Any], Any]:
+def call_model_input_filter(**keywords: Unpack[WrapKeywords]) -> Callable[[Any], Any]:
     """For ``RunConfig(call_model_input_filter=…)`` of the OpenAI Agents SDK.
 
-    ``keywords`` are those of ``Guard``.  The session's items stay whole; only the model's input is
+    Keywords are those of ``wrap``.  The session's items stay whole; only the model's input is
     fitted.  Items that continue a history kept by OpenAI's server are left alone.
     """
-    shared = guard_of(guard, keywords)
+    shared = guard_of("call_model_input_filter", keywords)
 
     def filtered(data: Any) -> Any:
         given, agent = data.model_data, data.agent
@@ -41,13 +40,13 @@ def call_model_input_filter(
         fitted = _fitted(shared, body, "openai-responses")
         return given if fitted is None else replace(given, input=fitted.request["input"])
 
-    return filtered
+    return register(filtered, shared.fits)
 
 
-def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+def adk_plugin(**keywords: Unpack[WrapKeywords]) -> Any:
     """For ``Runner(plugins=[…])`` or ``App(plugins=[…])`` of Google's ADK.
 
-    ``keywords`` are those of ``Guard``.  The session's events stay whole; only the model's input is
+    Keywords are those of ``wrap``.  The session's events stay whole; only the model's input is
     fitted.  Raises MissingExtra.
     """
     import asyncio
@@ -56,7 +55,7 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
         from google.adk.plugins.base_plugin import BasePlugin
     except ImportError:
         raise MissingExtra("the plugin needs Google's ADK: pip install google-adk") from None
-    shared = guard_of(guard, keywords)
+    shared = guard_of("adk_plugin", keywords)
 
     class TrimtabPlugin(BasePlugin):  # type: ignore[misc]  # the package may not be installed
         """Fits the contents of each request."""
@@ -74,15 +73,16 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
             if fitted is not None:
                 llm_request.contents = fitted.request["contents"]
 
-    return TrimtabPlugin(name="trimtab")
+    return register(TrimtabPlugin(name="trimtab"), shared.fits)
 
 
 def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted | None:
     """The fitted ``body``; None if nothing changed or it can't fit: then it is sent unchanged.
 
-    Raises our errors if the guard is strict."""
+    Raises our errors if ``strict`` was given."""
     try:
-        fitted = guard.session.fit(body, format=format)
+        fitted = guard.fit(body, format=format)
+        guard.stats.count(fitted, answered=True)
     except TrimtabError as error:
         if guard.strict:
             raise

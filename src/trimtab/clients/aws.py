@@ -12,9 +12,11 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
+from trimtab.clients.guard import Guard, Started, WrapKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of
+from trimtab.clients.sent_fits import SentFits
+from trimtab.clients.wrapped_clients import GUARDED_EVENT
 from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
 from trimtab.retry.own_header import HEADER, ROUNDS
@@ -28,23 +30,23 @@ if TYPE_CHECKING:
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
 SERVICE = "bedrock-runtime"
 _CONTEXT = "trimtab"
-_GUARDED = "trimtab-guarded"
-"""A botocore event that only guarded clients and sessions have a handler for."""
 _STREAMS = ("stream", "body")
 """Keys of a parsed answer's events: of ConverseStream, of InvokeModelWithResponseStream."""
 Client = TypeVar("Client")
 
 
-def boto3(
-    client: Client, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
-) -> Client:
-    """Guard a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
+def boto3(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
+    """Wrap a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
 
-    ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore, and counts
-    among botocore's own attempts.  Raises NotAClient for a client of another service or one guarded
+    Keywords are those of ``wrap``.  A retry of ours is sent and signed by botocore, and counts
+    among botocore's own attempts.  Raises NotAClient for a client of another service or one wrapped
     already, and InvalidSetting for anything else.
     """
-    guard = guard_of(guard, keywords)
+    return hooked(client, guard_of("boto3", keywords, f"boto3.{type(client).__name__}"))
+
+
+def hooked(client: Client, guard: Guard) -> Client:
+    """``client`` with hooks that fit what it sends.  Raises what ``boto3`` raises."""
     events = getattr(getattr(client, "meta", None), "events", None) or getattr(
         client, "events", None
     )
@@ -55,22 +57,18 @@ def boto3(
     service = _service(client)
     if service not in ("", SERVICE):
         raise NotAClient(f"a client of {service} cannot be wrapped: make one of {SERVICE}")
-    if events.emit(_GUARDED):  # a client has the hooks of the session that made it
+    if events.emit(GUARDED_EVENT):  # a client has the hooks of the session that made it
         raise NotAClient(
-            f"this {type(client).__name__} is guarded already, itself or by its session: use it, "
+            f"this {type(client).__name__} is wrapped already, itself or by its session: use it, "
             "or make a new one"
         )
     hooks = _Hooks(guard, client if service else None)
-    events.register(_GUARDED, _is_guarded)
+    events.register(GUARDED_EVENT, hooks.fits)
     for operation in OPERATIONS:
         name = f"{SERVICE}.{operation}"
         events.register(f"before-call.{name}", hooks.before_call, unique_id=f"trimtab-{name}")
         events.register(f"needs-retry.{name}", hooks.needs_retry, unique_id=f"trimtab-retry-{name}")
     return client
-
-
-def _is_guarded(**_: Any) -> bool:
-    return True
 
 
 def _service(client: Any) -> str:
@@ -180,6 +178,10 @@ class _Hooks:
         self._guard, self._client = guard, client
         self._round = ContextVar[tuple[bytes, RequestTarget] | None]("round", default=None)
         """The body of a stream's later round, while it is sent."""
+
+    def fits(self, **_: Any) -> SentFits:
+        """What the client has sent, for ``trimtab.of``."""
+        return self._guard.fits
 
     def before_call(self, params: dict[str, Any], **_: Any) -> None:
         """Put the fitted body into botocore's request; the caller's parameters don't change."""

@@ -1,4 +1,4 @@
-"""``Guard``: the session, the learned limits and the settings that all clients share."""
+"""``Guard``: what one wrapped client has: its session, what it learned, and what it sent last."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from trimtab.clients.request_target import RequestTarget, path_target, request_target
+from trimtab.clients.sent_fits import SentFits
 from trimtab.errors import InvalidSetting, expect
 from trimtab.request.fitted import Fitted
-from trimtab.retry.flow import Done, Flow, SendStats, flow
+from trimtab.retry.flow import Done, Flow, flow
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.session import Session, SessionKeywords, learned_limits
 from trimtab.sessions.edit_history import take_back
+from trimtab.sessions.session_turns import undone_by
 from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import fault, logger
 
 if TYPE_CHECKING:
     from trimtab.clients.recalls import Recalls
     from trimtab.rounds.recall_rounds import RecallRounds
-
-_GIVE = "a trimtab.clients.Guard, or session=… for a session"
 
 
 class Started(NamedTuple):
@@ -35,8 +35,8 @@ class Started(NamedTuple):
     given: Any = None
 
 
-class GuardKeywords(SessionKeywords, total=False):
-    """The keywords of ``Guard``."""
+class WrapKeywords(SessionKeywords, total=False):
+    """The keywords of ``wrap`` and all other doors of this folder."""
 
     session: Session | None
     learned: LearnedLimits | None
@@ -46,18 +46,15 @@ class GuardKeywords(SessionKeywords, total=False):
 
 
 class Guard:
-    """Fits requests and reacts to refusals; one guard serves any number of clients.
+    """Fits the requests of one client and reacts to refusals.
 
-    Takes the keywords of ``Session``, or ``session=`` itself.  ``learned``: limits learned from
-    refusals, to share or keep them (``LearnedLimits``); ``retry_result_chars``: chars to which each
-    tool result is cut after a refusal without a reason (a bare "ERROR"), 0: no such retry;
-    ``strict``: raise our errors instead of sending the request unchanged; ``notes``: the model gets
-    a tool to keep its own texts word for word, and the recall tool.  ``stats`` counts
-    requests, refusals and retries.
+    Takes what users give to ``wrap``; ``client`` names the client.  ``learned``: limits learned
+    from refusals; None: those of the session.  ``fits``: what was sent, for ``trimtab.of``.
     """
 
     def __init__(
         self,
+        client: str = "",
         *,
         session: Session | None = None,
         learned: LearnedLimits | None = None,
@@ -66,7 +63,6 @@ class Guard:
         notes: bool = False,
         **keywords: Unpack[SessionKeywords],
     ) -> None:
-        check_names(keywords, GuardKeywords.__annotations__.keys(), "Guard")
         given = session is None or isinstance(session, Session)
         expect(given, "session", session, "a trimtab.Session")
         if session is not None and keywords:
@@ -74,8 +70,11 @@ class Guard:
         if "journal" not in keywords:  # a client serves any number of conversations
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
+        if session is None:
+            undone_by(self.session, 'trimtab.of(client).undo("{}")')
         self.learned = learned_limits(self.session) if learned is None else learned
-        self.stats = SendStats()
+        self.fits = SentFits(client, self.session)
+        self.stats = self.fits.stats
         self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
         self._recalls: Recalls | None = None
@@ -188,14 +187,17 @@ class Guard:
 
     def _fit(self, keywords: FitKeywords, request: Any, **more: Unpack[FitKeywords]) -> Fitted:
         merged: FitKeywords = {**keywords, **more}
-        return self.session.fit(request, **merged)
+        return self.fit(request, **merged)
+
+    def fit(self, request: Any, **keywords: Unpack[FitKeywords]) -> Fitted:
+        """``session.fit``; ``trimtab.of`` shows the result."""
+        fitted = self.session.fit(request, **keywords)
+        self.fits.add(self.session, fitted)
+        return fitted
 
 
-def guard_of(guard: Guard | None, keywords: GuardKeywords) -> Guard:
-    """``guard``, or a new one from ``keywords``.  Raises InvalidSetting if both are given."""
-    expect(guard is None or isinstance(guard, Guard), "guard", guard, _GIVE)
-    if guard is None:
-        return Guard(**keywords)
-    if keywords:
-        raise InvalidSetting(f"guard= and {', '.join(keywords)}: give them to the guard")
-    return guard
+def guard_of(door: str, keywords: WrapKeywords, client: str = "") -> Guard:
+    """A guard with these keywords.  Raises TypeError for an unknown one, in the name of ``door``,
+    InvalidSetting."""
+    check_names(keywords, WrapKeywords.__annotations__.keys(), door)
+    return Guard(client or door, **keywords)

@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.clients.guard import Guard, guard_of
 from trimtab.clients.httpx_transport import classes
 from trimtab.clients.onward import http_classes
+from trimtab.clients.wrapped_clients import register
 from trimtab.errors import InvalidSetting, MissingExtra, shown
 
 LIBRARIES = ("httpx2", "httpx")
@@ -17,7 +18,7 @@ _OURS = frozenset(
      "timeout", "follow_redirects", "limits", "max_redirects", "event_hooks", "base_url",
      "transport", "trust_env", "default_encoding"}
 )  # fmt: skip
-"""Arguments for the library's client; all others go to ``Guard``."""
+"""Arguments for the library's client; all others are ours."""
 
 
 def library(name: str | None = None) -> Any:
@@ -34,27 +35,25 @@ def library(name: str | None = None) -> Any:
     raise MissingExtra("no HTTP library: pip install 'trimtab[httpx]', or the SDK you use")
 
 
-def httpx_client(*, library: str | None = None, guard: Guard | None = None, **keywords: Any) -> Any:
+def httpx_client(*, library: str | None = None, **keywords: Any) -> Any:
     """An ``httpx2.Client`` (or ``httpx.Client``) for ``http_client=`` of an SDK.
 
-    Takes the arguments of that class and of ``Guard`` (``window=``, ``session=``, …).  Closing it
+    Takes the arguments of that class and of ``wrap`` (``window=``, ``session=``, …).  Closing it
     closes its connections, never the session.
     """
-    return _client(library, "Client", guard, keywords)
+    return _client(library, "Client", "httpx_client", keywords)
 
 
-def async_httpx_client(
-    *, library: str | None = None, guard: Guard | None = None, **keywords: Any
-) -> Any:
+def async_httpx_client(*, library: str | None = None, **keywords: Any) -> Any:
     """The same for async SDKs: an ``AsyncClient``."""
-    return _client(library, "AsyncClient", guard, keywords)
+    return _client(library, "AsyncClient", "async_httpx_client", keywords)
 
 
-def _client(name: str | None, kind: str, guard: Guard | None, keywords: dict[str, Any]) -> Any:
+def _client(name: str | None, kind: str, door: str, keywords: dict[str, Any]) -> Any:
     theirs = {key: value for key, value in keywords.items() if key in _OURS}
     ours: Any = {key: value for key, value in keywords.items() if key not in _OURS}
-    guard = guard_of(guard, ours)
     module = library(name)
+    guard = guard_of(door, ours, f"{module.__name__}.{kind}")
     plain = getattr(module, kind)(**theirs)
     return guarded(plain, guard)
 
@@ -68,10 +67,11 @@ def guarded(client: Any, guard: Guard, owner: Any = None) -> Any:
     module, base = _of(client)
     sync = base is module.Client
     inner = http_classes(module)[0 if sync else 1](client, owner)
-    return base(
+    copy = base(
         transport=classes(module)[0 if sync else 1](guard, inner),
         **{name: getattr(client, name) for name in _SHARED},
     )
+    return register(copy, guard.fits)
 
 
 _SHARED = (

@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, Unpack
 
 from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, InThread, run, run_async
-from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, WrapKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, attempts
+from trimtab.clients.wrapped_clients import register
 from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Flow, Refused
 from trimtab.retry.learned_limits import key_for
@@ -151,12 +152,12 @@ def _request_target(keywords: Mapping[str, Any]) -> RequestTarget:
     return RequestTarget("openai-chat", key, None, bool(keywords.get("stream")))
 
 
-def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+def callback(**keywords: Unpack[WrapKeywords]) -> Any:
     """A ``CustomLogger`` for ``litellm.callbacks``: Router, proxy server and ``acompletion``.
 
-    ``keywords`` are those of ``Guard``.  Raises MissingExtra.
+    Keywords are those of ``wrap``.  Raises MissingExtra.
     """
-    shared = guard_of(guard, keywords)
+    shared = guard_of("litellm_callback", keywords)
     try:
         from litellm.integrations.custom_logger import CustomLogger
     except ImportError:
@@ -167,8 +168,6 @@ def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -
 
     class TrimtabCallback(CustomLogger):  # type: ignore[misc]
         """Fits what LiteLLM is about to send; learns limits from failed calls."""
-
-        guard = shared
 
         async def async_pre_call_deployment_hook(self, kwargs: Any, call_type: Any) -> Any:
             return await run_async(fitted_in_thread(kwargs))
@@ -183,7 +182,7 @@ def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -
         ) -> None:
             learn_from(shared, kwargs)
 
-    return TrimtabCallback()
+    return register(TrimtabCallback(), shared.fits)
 
 
 def fitted_arguments(guard: Guard, keywords: Any) -> Any:
@@ -192,8 +191,10 @@ def fitted_arguments(guard: Guard, keywords: Any) -> Any:
     if not isinstance(body.get("messages"), list):
         return keywords
     flow = guard.flow(body, _request_target(keywords))
-    sent = next(flow).request
+    step = next(flow)
     flow.close()
+    guard.stats.count(step.fitted, answered=True)
+    sent = step.request
     if sent is body:
         return keywords
     return {**keywords, **{key: sent[key] for key in _BODY if key in sent}}

@@ -20,11 +20,12 @@ from trimtab.clients.effects import (
     run,
     run_async,
 )
-from trimtab.clients.guard import Guard, GuardKeywords, Started, guard_of
+from trimtab.clients.guard import Guard, Started, WrapKeywords, guard_of
 from trimtab.clients.http_copies import rewritten_whole
 from trimtab.clients.httpx_clients import library_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, attempts, reply_of
+from trimtab.clients.wrapped_clients import register
 from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Done, Flow
 from trimtab.retry.learned_limits import key_for
@@ -36,23 +37,23 @@ if TYPE_CHECKING:
     from trimtab.rounds.recall_rounds import RecallRounds
 
 
-def anthropic_middleware(
-    *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
-) -> Middleware:
-    """For ``Anthropic(middleware=[…])``, sync and async clients; keywords are those of ``Guard``.
+def anthropic_middleware(**keywords: Unpack[WrapKeywords]) -> Middleware:
+    """For ``Anthropic(middleware=[…])``, sync and async clients; keywords are those of ``wrap``.
 
     Raises MissingExtra if the installed SDK does not support middleware.
     """
+    return middleware_of(guard_of("anthropic_middleware", keywords))
+
+
+def middleware_of(shared: Guard) -> Middleware:
+    """The middleware with this guard.  Raises MissingExtra."""
     try:
         from anthropic import Middleware
     except ImportError:
         raise MissingExtra("anthropic 2 or newer is needed: pip install 'anthropic>=2'") from None
-    shared = guard_of(guard, keywords)
 
     class AnthropicMiddleware(Middleware):
         """Fits each request to ``/v1/messages``, and reacts to refusals."""
-
-        guard = shared
 
         def handle(self, request: Any, call_next: Any) -> Any:
             return run(_handled(shared, request, call_next, SYNC))
@@ -60,7 +61,7 @@ def anthropic_middleware(
         async def handle_async(self, request: Any, call_next: Any) -> Any:
             return await run_async(_handled(shared, request, call_next, ASYNC))
 
-    return AnthropicMiddleware()
+    return register(AnthropicMiddleware(), shared.fits)
 
 
 def _handled(guard: Guard, request: Any, call_next: Any, kind: ClientKind) -> Effects[Any]:

@@ -10,42 +10,51 @@ import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack
-from weakref import WeakSet
 
-from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, WrapKeywords, guard_of
 from trimtab.clients.httpx_clients import guarded, library_of
 from trimtab.clients.httpx_transport import classes
 from trimtab.clients.onward import sdk_classes
+from trimtab.clients.wrapped_clients import is_registered, register
 from trimtab.errors import InvalidSetting, NotAClient
-from trimtab.settings import check_names
 
 Client = TypeVar("Client")
 _CLIENTS_HAVE = {"openai": "with_options", "anthropic": "with_options", "mistralai": "chat"}
 """An attribute that a client of each SDK has and its parts (``client.chat``) don't have."""
-_wrapped: WeakSet[Any] = WeakSet()
-"""The clients that ``wrap`` returned; a second ``wrap`` would fit twice, or have no effect
-(boto3)."""
 _SIGN = ("Bedrock", "AWS")
 """Words in the names of Anthropic's clients that sign requests, where a transport is too late."""
 
 
-def wrap(
-    client: Client, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
-) -> Client:
-    """The client of an SDK, or ``litellm.completion``, with guarded requests.
+def wrap(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
+    """The client of an SDK, or ``litellm.completion``, whose requests fit.
+
+        client = trimtab.wrap(OpenAI(), window=32_000)
+        ...
+        print(trimtab.of(client).report)
 
     OpenAI and compatible, Anthropic and Mistral clients, sync and async; google-genai's class
     (``wrap(genai.Client)(api_key=…)``); boto3's ``bedrock-runtime`` clients (the very client comes
     back); HTTP clients of httpx and httpx2; ``litellm.completion`` and ``litellm.acompletion``.
-    ``keywords`` are those of ``Guard``.
+
+    Keywords are those of ``Session``, or ``session=`` itself, which several clients may share;
+    ``learned``: limits learned from refusals, to share or keep them (None: the session's);
+    ``retry_result_chars``: chars to which each tool result is cut after a refusal without a reason
+    (a bare "ERROR"), 0: no such retry; ``strict``: raise our errors instead of sending the request
+    unchanged; ``notes``: the model gets a tool to keep its own texts word for word, and the recall
+    tool.
     Raises NotAClient for anything else, and for a client that is wrapped already.
     """
-    check_names(keywords, {*GuardKeywords.__annotations__, "guard"}, "wrap")
     root = _root(client)
     _refuse_what_is_no_client(client, root)
-    wrapped: Client = _WRAPPERS[root](client, guard_of(guard, keywords))
-    _wrapped.add(wrapped)
+    guard = guard_of("wrap", keywords, _name(client, root))
+    wrapped: Client = register(_WRAPPERS[root](client, guard), guard.fits)
     return wrapped
+
+
+def _name(client: Any, root: str) -> str:
+    """``openai.OpenAI``, ``litellm.completion``."""
+    own = getattr(client, "__name__", None) or type(client).__name__
+    return f"{'boto3' if root == 'botocore' else root}.{own}"
 
 
 def _refuse_what_is_no_client(client: Any, root: str) -> None:
@@ -57,7 +66,7 @@ def _refuse_what_is_no_client(client: Any, root: str) -> None:
             f"{name} of {root or 'nowhere'} cannot be wrapped: give a client of "
             f"{', '.join(sorted(_WRAPPERS))}"
         )
-    if client in _wrapped:
+    if is_registered(client):
         raise NotAClient(f"this {name} is wrapped already: use it, or wrap a new client")
     if is_class and root != "google.genai":
         raise NotAClient(f"{name} is a class and cannot be wrapped: make a client, wrap({name}(…))")
@@ -69,14 +78,14 @@ def _refuse_what_is_no_client(client: Any, root: str) -> None:
         )
 
 
-def litellm_callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+def litellm_callback(**keywords: Unpack[WrapKeywords]) -> Any:
     """For ``litellm.callbacks``: fits what a Router, LiteLLM's proxy or ``acompletion`` sends.
 
-    ``keywords`` are those of ``Guard``.  Raises MissingExtra.
+    Keywords are those of ``wrap``.  Raises MissingExtra.
     """
     from trimtab.clients.litellm import callback
 
-    return callback(guard=guard, **keywords)
+    return callback(**keywords)
 
 
 def _root(client: Any) -> str:
@@ -97,16 +106,16 @@ def _with_options(client: Any, guard: Guard) -> Any:
     module = library_of(kind)
     inner = sdk_classes(module, sdk)[0 if sync else 1](client)
     transport = classes(module)[0 if sync else 1](guard, inner)
-    return client.with_options(http_client=kind(transport=transport))
+    return client.with_options(http_client=register(kind(transport=transport), guard.fits))
 
 
 def _anthropic(client: Any, guard: Guard) -> Any:
     """Clients that sign requests get the middleware, which runs before signing."""
     if not any(word in type(client).__name__ for word in _SIGN):
         return _with_options(client, guard)
-    from trimtab.clients.middleware import anthropic_middleware
+    from trimtab.clients.middleware import middleware_of
 
-    ours = anthropic_middleware(guard=guard)
+    ours = middleware_of(guard)
     return client.with_options(middleware=[*client.middleware, ours])
 
 
@@ -135,9 +144,9 @@ def _mistral(client: Any, guard: Guard) -> Any:
 
 
 def _boto3(client: Any, guard: Guard) -> Any:
-    from trimtab.clients.aws import boto3
+    from trimtab.clients.aws import hooked
 
-    return boto3(client, guard=guard)
+    return hooked(client, guard)
 
 
 def _litellm(function: Any, guard: Guard) -> Any:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidSetting
 from trimtab.journal.journal import Journal
 from trimtab.journal.packed_originals import PackedOriginals
-from trimtab.transcript.model import Edit
+from trimtab.transcript.model import Edit, EditFigures
 
 VERSION = 3
 
@@ -43,6 +43,7 @@ def to_dict(journal: Journal) -> Tree:
     return {
         "version": VERSION,
         "edits": [_written(edit) for edit in journal.entries],
+        "figures": [edit.figures and list(edit.figures) for edit in journal.entries],
         "mended": sorted(journal.repaired),
         "pins": sorted(journal.pins),
         "originals": dict(journal.originals),
@@ -63,7 +64,8 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
         while (version := data["version"]) in CONVERTERS:
             data = CONVERTERS[version](data)
         _check(version)
-        edits = tuple(map(_read, data["edits"]))
+        known = data.get("figures") or [None] * len(data["edits"])
+        edits = tuple(map(_read, data["edits"], known))
         pins, repaired = frozenset(data["pins"]), frozenset(data["mended"])
         return Journal(edits, repaired, PackedOriginals(dict(data["originals"])), pins)
     except (KeyError, TypeError, AttributeError) as error:
@@ -82,21 +84,24 @@ class JournalRow(NamedTuple):
 
 def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
     """The rows that ``after`` has beyond ``before``; ``at``: seconds since 1970."""
-    entries: list[tuple[Tree, int]] = []
+    entries: list[tuple[Tree, int, EditFigures | None]] = []
     times = Tally(before.entries)
     for edit in after.entries[len(before.entries) :]:
-        entries.append(({"edit": _written(edit)}, times[edit]))
+        entries.append(({"edit": _written(edit)}, times[edit], edit.figures))
         times[edit] += 1
-    entries += [({"mended": key}, 0) for key in sorted(after.repaired - before.repaired)]
-    entries += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
-    entries += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
-    return [_row(entry, age, at) for entry, age in entries]
+    entries += [({"mended": key}, 0, None) for key in sorted(after.repaired - before.repaired)]
+    entries += [({"pin": ref}, at, None) for ref in sorted(after.pins - before.pins)]
+    entries += [({"unpin": ref}, at, None) for ref in sorted(before.pins - after.pins)]
+    return [_row(entry, age, figures, at) for entry, age, figures in entries]
 
 
-def _row(entry: Tree, age: int, at: int) -> JournalRow:
+def _row(entry: Tree, age: int, figures: EditFigures | None, at: int) -> JournalRow:
+    """``figures`` are beside the decision: they are no part of it, nor of its id."""
     text = json.dumps(entry, sort_keys=True)
     id = hashlib.blake2b(f"{age} {text}".encode(), digest_size=12).hexdigest()
-    return JournalRow(id, json.dumps({"v": VERSION, "id": id, "at": at, **entry}).encode())
+    more = {} if figures is None else {"figures": figures}
+    row = {"v": VERSION, "id": id, "at": at, **entry, **more}
+    return JournalRow(id, json.dumps(row).encode())
 
 
 def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
@@ -107,7 +112,7 @@ def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
         if row["v"] > VERSION:
             continue
         if "edit" in row:
-            edits.append(_read(row["edit"]))
+            edits.append(_read(row["edit"], row.get("figures")))
         elif "mended" in row:
             repaired.append(row["mended"])
         else:
@@ -121,7 +126,7 @@ def dated_edits(data: Iterable[bytes]) -> Iterator[tuple[int, Edit]]:
     for one in data:
         row = json.loads(one)
         if "edit" in row and row["v"] <= VERSION:
-            yield row["at"], _read(row["edit"])
+            yield row["at"], _read(row["edit"], row.get("figures"))
 
 
 def _check(version: Any) -> None:
@@ -138,10 +143,13 @@ _KEYS = {"model_text": "said", "user_text": "asked"}
 def _written(edit: Edit) -> Tree:
     """Its fields; the texts of a fold keep the names that journals have always had."""
     row = {**asdict(edit), "targets": list(edit.targets), "needs": list(edit.needs)}
+    del row["figures"]
     return {_KEYS.get(name, name): value for name, value in row.items()}
 
 
-def _read(row: Mapping[str, Any]) -> Edit:
+def _read(row: Mapping[str, Any], figures: Sequence[Any] | None) -> Edit:
     names = {key: name for name, key in _KEYS.items()}
     fields = {names.get(key, key): value for key, value in row.items()}
-    return Edit(**{**fields, "targets": tuple(row["targets"]), "needs": tuple(row["needs"])})
+    refs = {"targets": tuple(row["targets"]), "needs": tuple(row["needs"])}
+    known = None if figures is None else EditFigures(*figures)
+    return Edit(**{**fields, **refs, "figures": known})

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
+from trimtab.amounts import many
 from trimtab.jsontext import paths
 from trimtab.reducers.article_selection import all_articles
 from trimtab.report import Report
@@ -41,7 +42,7 @@ def log_fit(result: FitResult, done: Fitted) -> None:
     _warned(result, done)
     if result.new and "logging" in sys.modules:  # else nobody listens
         if logger().isEnabledFor(20):
-            _replaced(result, done.report)
+            _cut(result, done.report)
         _log_articles(result)
 
 
@@ -56,25 +57,29 @@ def _warned(result: FitResult, done: Fitted) -> None:
             logger().warning("%s: %s", facts_of(done).format, _printable(_SAID.sub(r"\1", text)))
 
 
-def _replaced(result: FitResult, report: Report) -> None:
-    """``openai-chat: 11 of 40 blocks replaced (duplicate ×2, head-and-tail ×9), …``"""
-    blocks = sum(len(message.blocks) for message in result.measured.transcript.messages)
+def _cut(result: FitResult, report: Report) -> None:
+    """``cut 12 steps and 4 results (61,204 → 24,310 tokens: fold ×1 −36,402, …); undo:
+    session.undo("t3f9…")``"""
     new = [edit for edit in report.edits if edit.new]
-    kinds = Counter(edit.kind for edit in new)
-    saved: Counter[str] = Counter()
+    kinds, saved, parts = Counter(edit.kind for edit in new), Counter[str](), Counter[str]()
     for edit in new:
         saved[edit.kind] += edit.tokens_saved
+        parts[edit.noun] += edit.steps or 1
     causes = ", ".join(f"{kind} ×{n} −{saved[kind]:,}" for kind, n in kinds.most_common())
+    largest = max(new, key=lambda edit: edit.tokens_saved)
+    others = f" ({many(len(new) - 1, 'more edit')} in history())" if len(new) > 1 else ""
     logger().info(
-        "%s: %d of %d blocks replaced, %d of them in earlier turns (%s); %d → %d tokens",
-        report.format, len(report.edits), blocks, len(report.edits) - len(new), causes,
-        report.tokens_before, report.tokens_after,
+        "cut %s (%s → %s tokens: %s); %s%s",
+        " and ".join(many(count, noun) for noun, count in parts.most_common()),
+        f"{report.tokens_before:,}", f"{report.tokens_after:,}", causes,
+        result.measured.inputs.way_back.format(largest.handle), others,
     )  # fmt: skip
     for edit in new:
         number = next((step for step in edit.path if isinstance(step, int)), -1)
         logger().debug(
-            "#%d from %d chars to %d chars (%s: %s)",
+            "#%d from %d chars to %d chars (%s: %s); handle %s",
             number, edit.chars_before, edit.chars_after, edit.kind, _printable(edit.why),
+            edit.handle,
         )  # fmt: skip
 
 

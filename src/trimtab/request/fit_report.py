@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from trimtab.planning.dropped_ranges import IntervalSet, folded_tokens
-from trimtab.planning.edits import dropped_groups, groups_of, note_host
+from trimtab.journal.history import row_of
+from trimtab.planning.dropped_ranges import IntervalSet
 from trimtab.planning.operations import Applied
 from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
 from trimtab.request.applied import taken_handle
+from trimtab.request.edit_figures import dropped_in, figures_of
 from trimtab.request.measured import MeasuredRequest, calls_since_cut
 from trimtab.request.minimum import minimum
 from trimtab.request.pipeline import AS_RECEIVED, FitResult
 from trimtab.request.planned import is_dead_weight_due, pays_above, reduce
 from trimtab.settings import NO_WINDOW
-from trimtab.transcript.tokens import MESSAGE_TOKENS
 
 EXPECTED = "this request is expected to be refused: no step made it smaller; report the steps above"
 """Told where the ladder of fallbacks ends above a limit."""
@@ -61,9 +61,7 @@ def report_of(result: FitResult, failures: int) -> Report:
 def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
     """One row for each edit."""
     measured, fresh = result.measured, {edit.handle for edit in result.new}
-    edits = [applied.edit for applied in result.applied]
-    drops = any(edit.op == "drop" for edit in edits)
-    dropped = dropped_groups(measured.transcript, edits if drops else ())
+    dropped = dropped_in(measured, result.applied)
     rows = (_edit(measured, applied, dropped) for applied in result.applied)
     return tuple(replace(row, new=True) if row.handle in fresh else row for row in rows)
 
@@ -166,37 +164,14 @@ def _why_below(measured: MeasuredRequest, tokens: int) -> str:
 
 
 def _edit(measured: MeasuredRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
-    edit, transcript = applied.edit, measured.transcript
-    paths_sent = applied.paths
+    edit, paths_sent = applied.edit, applied.paths
     if measured.repaired.made is not None:
         paths_sent = tuple(measured.repaired.before_repair(path) for path in paths_sent)
-    places, sizes = measured.repaired.places(edit), measured.sizes
-    texts = [text for text in (edit.text, edit.model_text, edit.user_text, edit.arguments) if text]
-    first = places[0] if places else None
-    if edit.op == "fold":
-        before, after = folded_tokens(transcript, sizes, edit)
-    else:
-        before, after = 0, sizes.counter(edit.text) if edit.text else 0
-    if edit.op == "drop":
-        groups = groups_of(transcript, edit) or ()
-        before = sum(sizes.group(transcript, group) for group in groups)
-        whole = note_host(transcript, groups, dropped) is None
-        after += sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
-    elif edit.op in ("replace", "remove"):
-        before = sum(sizes.block(transcript, place) for place in places)
-    if edit.op == "replace" and first is not None and first.block.label:
-        after += sizes.counter(first.block.label)
-    # What goes in whole groups goes with its calls, which name the tools of all results.
-    tool = (lambda place: place.block.tool) if edit.op in ("drop", "fold") else transcript.tool
-    tools, role = dict.fromkeys(filter(None, map(tool, places))), ""
-    if first is not None:
-        role = "head" if first.message < 0 else transcript.messages[first.message].role
-    return ReportEdit(
-        kind=edit.kind, op=edit.op, path=paths_sent[0], paths=paths_sent, why=edit.why,
-        tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
-        tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=False, chars_before=sum(len(place.block.text) for place in places),
-        chars_after=sum(map(len, texts)),
+    texts = (edit.text, edit.model_text, edit.user_text, edit.arguments)
+    row = row_of(replace(edit, figures=figures_of(measured, applied, dropped)))
+    return replace(
+        row, path=paths_sent[0], paths=paths_sent, chars_after=sum(map(len, texts)),
+        chars_before=sum(len(place.block.text) for place in measured.repaired.places(edit)),
     )  # fmt: skip
 
 

@@ -170,6 +170,12 @@ class FittedFacts:
         return len(made.repairs) if made else 0
 
     @cached_property
+    def is_client_request(self) -> bool:
+        """Whether the client made the request for itself (a title, a summary): no turn of a
+        conversation."""
+        return self._result.measured.limits.is_client_request
+
+    @cached_property
     def managed(self) -> bool:
         """Whether the request tells the provider to clear or compact it, so that the provider may
         accept more than its window."""

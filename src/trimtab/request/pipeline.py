@@ -36,6 +36,7 @@ from trimtab.planning.operations import Applied
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
 from trimtab.request.applied import Draft, apply, originals_of
+from trimtab.request.edit_figures import with_figures
 from trimtab.request.measured import MeasuredRequest, lower_bound, measure
 from trimtab.request.minimum import cannot_fit, smallest_or_cannot_fit
 from trimtab.request.planned import (
@@ -383,5 +384,6 @@ def journal_after(result: FitResult) -> Journal:
         destination = measured.received.destination
         keys += refused_rules.keys_of(made, destination, inputs.refused, journal.repaired)
     keys += [cleared_key(transcript.ref(place)) for place in cleared]
-    resting = with_dependencies(transcript, result.new, redundancy_of(measured).depends_on)
+    new = with_figures(measured, result.applied, result.new)
+    resting = with_dependencies(transcript, new, redundancy_of(measured).depends_on)
     return journal.add([*resting, *tip_edits(transcript, repairs)], {}, keys)

@@ -54,6 +54,8 @@ class TurnInputs:
     model is known."""
     refused: tuple[str, ...] = ()
     """Rules that a refusal of this request named, or that its endpoint is known for."""
+    way_back: str = 'original: fitted.recall("{}")'
+    """How the caller gets an original back, for the log; ``{}`` is the handle."""
     is_preview: bool = False
     """Whether a cut is made although none is due: to show what it would take."""
 

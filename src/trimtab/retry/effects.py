@@ -61,6 +61,25 @@ class SendStats:
     """Time from the first refusal to the last answer, summed over the requests sent again."""
     rounds: int = 0
     """Of the requests: those that carried the answer to a recall of the model's."""
+    cuts: int = 0
+    """Of the requests: those for which something was newly taken out."""
+    tokens_archived: int = 0
+    """What the cuts took out, each edit counted once; ``tokens_saved`` counts it for each request
+    that would have carried it."""
+    refusals_avoided: int = 0
+    """Of the requests: those that were answered, and that the provider would have refused as the
+    client gave them: too long, or with something that was repaired."""
+
+    def count(self, fitted: Fitted | None, *, answered: bool, sends: int = 1) -> None:
+        """Count a request that was sent."""
+        self.requests += 1
+        if fitted is None or not fitted.changed:
+            return
+        self.changed += 1
+        self.tokens_saved += fitted.tokens_before - fitted.tokens_after
+        facts = facts_of(fitted)
+        too_long = 0 < facts.capacity < fitted.tokens_before
+        self.refusals_avoided += answered and bool(too_long or facts.repairs or sends > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,14 +111,11 @@ def flow(
             raise
         logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
         done = Done(run.accepted, run.attempt, None)
-    stats.requests += 1
+    stats.count(done.fitted, answered=done.accepted, sends=done.attempts)
     stats.refusals += len(done.refusals)
     stats.retries += done.attempts - 1
     stats.recovered += done.accepted and done.attempts > 1
     stats.seconds += run.seconds
-    if done.fitted is not None and done.fitted.changed:
-        stats.changed += 1
-        stats.tokens_saved += done.fitted.tokens_before - done.fitted.tokens_after
     return done
 
 

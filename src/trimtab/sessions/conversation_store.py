@@ -19,6 +19,7 @@ from typing import Any
 from trimtab.errors import CannotFit, StoreError, UnknownHandle
 from trimtab.forking import Lock, ProcessName, renew_in_children
 from trimtab.journal.excerpts import HANDLE_CHARS, is_handle
+from trimtab.journal.file_format import dated_edits
 from trimtab.journal.journal import Journal
 from trimtab.request.fitted import Fitted
 from trimtab.request.received import TurnInputs
@@ -30,6 +31,7 @@ from trimtab.settings import Settings
 from trimtab.stores.breaker import Circuit
 from trimtab.stores.tenant import Original, TenantStore
 from trimtab.stores.writer import QueueFull, Writer
+from trimtab.transcript.model import Edit
 
 IN_MEMORY = 64
 """Most conversations that a session keeps in memory, the most recently used."""
@@ -242,6 +244,11 @@ class ConversationStore:
             key for key, original in list(self._unwritten.items()) if original.conversation == id
         ]
         return list(dict.fromkeys([*stored, *waiting]))
+
+    def times(self, conversation: Conversation) -> dict[Edit, int]:
+        """When its edits were written, in seconds since 1970; {} if the store does not answer."""
+        found = self._answer_to(lambda: self.store.read(conversation.id))
+        return {edit: at for at, edit in dated_edits(found[0])} if found else {}
 
     # --- facts ---
 

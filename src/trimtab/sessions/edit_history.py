@@ -6,17 +6,26 @@ Plans nothing and fits nothing: ``Session`` does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
-from trimtab.journal.archive import Archived, of_edits, steps_in, steps_of_archive
+from trimtab.journal.archive import (
+    Archived,
+    ArchivedStep,
+    Originals,
+    of_edits,
+    steps_in,
+    steps_of_archive,
+)
 from trimtab.journal.folded_steps import step_range, steps_of
+from trimtab.journal.history import history_of
 from trimtab.journal.journal import Journal
 from trimtab.journal.passages import find
+from trimtab.report import ReportEdit
 from trimtab.request.fitted import Fitted, facts_of, recall
 from trimtab.request.fitted_facts import withdrawal_of
 from trimtab.sessions.conversation import Conversation
@@ -127,16 +136,9 @@ class EditHistory(SuggestsNames):
 
         Raises UnknownHandle, StoreError.
         """
-        expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
-        expect_text("text", text)
         if handle is None:
-            steps = steps_of_archive(self, self.archive, excerpts.MAX_READ_CHARS)
-        else:
-            steps = iter(steps_in(Archived(handle), self.recall(handle)))
-        return [
-            SearchHit(step.archived.handle, *hit.moved(step.offset))
-            for step, hit in find(steps, text, most)
-        ]
+            return lines_with(self, self.archive, text, most)
+        return _lines_in(steps_in(Archived(handle), self.recall(handle)), text, most)
 
     @property
     def archive(self) -> tuple[Archived, ...]:
@@ -144,13 +146,7 @@ class EditHistory(SuggestsNames):
 
         With a store it is what that request lacks: others may begin with the same message.
         """
-        fitted = () if self._fitted_last is None else self._fitted_last.archive
-        if self._conversations is not None:
-            return fitted
-        # A client that keeps what was sent sends our text the next time, and no edit applies to it.
-        known = {one.handle for one in fitted}
-        made = of_edits(self._last.journal.entries)
-        return (*fitted, *(one for one in made if one.handle not in known))
+        return archive_of(self, self._fitted_last)
 
     def look_up(self, **asked: Unpack[LookUp]) -> str:
         """What the recall tool answers: a list of what was left out, lines with the words of
@@ -227,13 +223,13 @@ class EditHistory(SuggestsNames):
         _, edit = self._edit(handle)
         return "" if edit is None else edit.text
 
-    def history(self) -> list[dict[str, Any]]:
-        """Every entry of the journal of the conversation fitted last, oldest first."""
-        return [
-            {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
-             "handle": edit.handle, "refs": list(edit.targets)}
-            for edit in self._last.journal.entries
-        ]  # fmt: skip
+    def history(self, conversation: str = "") -> list[ReportEdit]:
+        """Every edit of a conversation, oldest first, undone ones too.  ``conversation``: its id in
+        the store; "": the one fitted last."""
+        one, times = self._conversation(conversation), dict[Edit, int]()
+        if self._conversations is not None:
+            times = self._conversations.times(one)
+        return history_of(one.journal.entries, times)
 
     def stats(self) -> dict[str, Any]:
         """Totals over all turns of this conversation; with a store, of all conversations of the
@@ -292,6 +288,32 @@ def take_back(session: EditHistory, fitted: Fitted) -> None:
         stored, last = session._conversations, session._last
         conversation = last if stored is None else stored.by_id(fitted.conversation)
         session._add(conversation, lambda journal: journal.add((), {}, keys))
+
+
+def archive_of(history: EditHistory, fitted: Fitted | None) -> tuple[Archived, ...]:
+    """What was taken out of a conversation whose last request is ``fitted``, newest first."""
+    lacks = () if fitted is None else fitted.archive
+    if history._conversations is not None:
+        return lacks
+    # A client that keeps what was sent sends our text the next time, and no edit applies to it.
+    known = {one.handle for one in lacks}
+    made = of_edits(history._last.journal.entries)
+    return (*lacks, *(one for one in made if one.handle not in known))
+
+
+def lines_with(
+    originals: Originals, archive: Iterable[Archived], text: str, most: int
+) -> list[SearchHit]:
+    """The lines of ``Session.search`` in these originals."""
+    return _lines_in(steps_of_archive(originals, archive, excerpts.MAX_READ_CHARS), text, most)
+
+
+def _lines_in(steps: Iterable[ArchivedStep], text: str, most: int) -> list[SearchHit]:
+    expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
+    return [
+        SearchHit(step.archived.handle, *hit.moved(step.offset))
+        for step, hit in find(steps, text, most)
+    ]
 
 
 def _last_edit(journal: Journal, handle: str) -> Edit | None:

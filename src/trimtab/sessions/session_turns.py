@@ -64,6 +64,7 @@ class SessionTurns(EditHistory):
         self._last_fitted: Fitted | None = None
         self._parser = IncrementalParser()
         self._lock = Lock()
+        self._way_back = 'undo: session.undo("{}")'
 
     def _with(self, keywords: FitKeywords) -> Settings:
         """The session's settings, overridden by the keywords of a call."""
@@ -106,6 +107,7 @@ class SessionTurns(EditHistory):
                 inputs,
                 settings=wanted,
                 calibrations=self._observed.calibrations,
+                way_back=self._way_back,
                 idle_seconds=self._idle_seconds(conversation, minute),
             )
             turn, fitted = self._take_turn(conversation, request, inputs)
@@ -249,6 +251,11 @@ def take_out(
             ):
                 raise StoreError(problem)
     return pruned
+
+
+def undone_by(session: SessionTurns, means: str) -> None:
+    """Let the log say how an edit of this session is undone; ``{}`` in ``means`` is its handle."""
+    session._way_back = f"undo: {means}"
 
 
 def store_of(session: SessionTurns) -> ConversationStore | None:

@@ -295,6 +295,17 @@ def is_of_result(block: Block) -> bool:
 Op = Literal["replace", "remove", "drop", "fold", "insert", "restore"]
 
 
+class EditFigures(NamedTuple):
+    """What an edit changed where it was made: tokens before and after, the whole ``steps`` that it
+    took out, and the tools and the speaker of its blocks ("head": of system prompt and tools)."""
+
+    tokens_before: int = 0
+    tokens_after: int = 0
+    steps: int = 0
+    tool: str = ""
+    role: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One reduction as a value that can be printed, stored and compared.
@@ -324,6 +335,8 @@ class Edit:
     """Of a fold: what is kept of the model's words."""
     user_text: str = ""
     """Of a fold: what is kept of the user's words."""
+    figures: EditFigures | None = field(default=None, compare=False)
+    """None: not known, as in journals of earlier releases."""
 
     def __post_init__(self) -> None:
         for name in ("text", "arguments", "model_text", "user_text"):

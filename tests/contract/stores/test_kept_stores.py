@@ -22,6 +22,8 @@ from long_sessions import request
 import trimtab
 from trimtab import stores
 from trimtab.errors import StoreError
+from trimtab.journal import file_format
+from trimtab.journal.journal import Journal
 from trimtab.sessions.session_turns import stored_facts
 from trimtab.stores.base import WriteBatch
 from trimtab.transcript.model import Edit
@@ -145,10 +147,12 @@ def test_bytes_of_an_unknown_kind_are_not_called_damaged_alone(tmp_path: Path) -
 
 
 def test_an_entry_with_a_field_more_is_a_new_version_of_rows() -> None:
-    """A release reads exactly these fields of rows of version 3; another field needs version 4."""
+    """A release reads exactly these fields of rows of version 3; another field needs version 4.
+    Figures are no field of the entry: they are beside it, where earlier releases do not look."""
     rows = (FOLDER.parent / "journals" / "rows-3.jsonl").read_bytes().splitlines()
     edits = [row["edit"] for row in map(json.loads, rows) if "edit" in row]
-    assert {frozenset(edit) for edit in edits} == {frozenset(Edit.__dataclass_fields__)}
+    written = file_format.to_dict(Journal((Edit("drop", ("r",), "", "drop", "why"),)))["edits"]
+    assert {frozenset(edit) for edit in edits} == {frozenset(written[0])}
 
 
 def test_doctor_finds_nothing_wrong_with_what_is_written_while_it_reads(

@@ -541,7 +541,7 @@ def test_a_pin_of_the_settings_never_gives_way(url: str) -> None:
         session(url).fit(body, settings=settings)
 
 
-def _history(url: str, body: Any) -> list[dict[str, Any]]:
+def _history(url: str, body: Any) -> list[trimtab.report.ReportEdit]:
     mine = session(url)
     mine.fit(body, window=50_000)
     return mine.history()
@@ -556,8 +556,9 @@ def test_undone_and_done_again_is_another_entry(file: str) -> None:
     again = mine.fit(body)
     assert again.request == first.request
     assert session(file).fit(body).request == first.request
-    ops = [row["op"] for row in mine.history() if row["handle"] == handle]
+    ops = [row["op"] for row in mine.journal["edits"] if row["handle"] == handle]
     assert ops == ["fold", "restore", "fold"]
+    assert [row.undone for row in mine.history() if row.handle == handle] == [False]
 
 
 def test_a_pinned_block_stays_whole_in_every_process(url: str) -> None:

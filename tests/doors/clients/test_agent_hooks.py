@@ -101,10 +101,11 @@ def test_what_cannot_fit_is_sent_unchanged_with_a_warning(caplog):
     assert "sent unchanged: cannot fit" in caplog.text
 
 
-def test_a_guard_is_shared_and_a_misspelt_keyword_is_named():
-    guard = trimtab.clients.Guard(window=12_000)
-    trimtab.clients.call_model_input_filter(guard=guard)(asked(items(20)))
-    assert guard.session.stats()["edits"]
+def test_what_a_hook_did_is_shown_and_a_misspelt_keyword_is_named():
+    hook = trimtab.clients.call_model_input_filter(window=12_000)
+    hook(asked(items(20)))
+    assert trimtab.of(hook).history()
+    assert trimtab.of(hook).stats.requests == 1
     with pytest.raises(TypeError, match="did you mean window"):
         trimtab.clients.call_model_input_filter(windw=1)  # type: ignore[call-arg]
 

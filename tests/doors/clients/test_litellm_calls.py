@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tool_calls import Step, conversation
 
-from trimtab.clients import Guard
+from trimtab.clients.guard import Guard
 from trimtab.clients.litellm import guarded_call
 
 LIMIT, SAID = 20_000, ["", "fine", ", thanks"]

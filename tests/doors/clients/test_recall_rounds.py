@@ -25,6 +25,7 @@ from recalled_files import EVERY, file
 from sdk_clients import PROMPT, Bedrock
 
 import trimtab
+from trimtab.clients.guard import Guard
 from trimtab.clients.request_target import RequestTarget
 from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 
@@ -351,15 +352,15 @@ class Insatiable:
 @STREAMS
 @pytest.mark.parametrize("hears", [True, False])
 def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
-    model, guard = Insatiable(hears), trimtab.clients.Guard(window=50_000, recall=True)
+    model = Insatiable(hears)
     with StrictProvider(model) as provider:
         client = sdk(provider.url)
-        sdk_clients.wrap(client, guard=guard)
+        sdk_clients.wrap(client, window=50_000, recall=True)
         client.ask(PROMPT)
         said = client.send(stream)
         assert (said.text, said.calls) == ("What I have will do." if hears else "", [])
         assert model.told == [False] * 5 + [True]
-        assert guard.stats.rounds == 5
+        assert trimtab.of(client.client).stats.rounds == 5
         assert said.prompt == sum(record.tokens for record in provider.requests)
     assert ("nothing but recalls" in caplog.text) is not hears
 
@@ -553,7 +554,7 @@ def test_a_door_that_cannot_answer_the_tool_names_it_nowhere():
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{number}", "content": file(number)},
         ]
-    guard = trimtab.clients.Guard(window=WINDOW, recall=True)
+    guard = Guard(window=WINDOW, recall=True)
     target = RequestTarget("openai-chat", "k")
     for tool, names in ((NAMED["function"], False), ({"name": "recall"}, True)):
         tools = [{"type": "function", "function": {**tool, "parameters": READ}}]
@@ -561,14 +562,13 @@ def test_a_door_that_cannot_answer_the_tool_names_it_nowhere():
         sent = next(guard.flow(body, target)).request
         assert sent != body
         assert bool(MARK.findall(json.dumps(sent))) is names
-        guard = trimtab.clients.Guard(window=WINDOW, recall=True)
+        guard = Guard(window=WINDOW, recall=True)
 
 
 async def sent_by_boto3(provider, stream, messages, **more):
     """boto3 has no async client."""
     client = Bedrock(provider.url)
-    guard = trimtab.clients.Guard(recall=True)
-    sdk_clients.wrap(client, guard=guard)
+    sdk_clients.wrap(client, recall=True)
     return plainly_asked(client.client, stream)
 
 

@@ -28,7 +28,7 @@ from sdk_clients import CLIENTS, PROMPT, Claude
 
 import trimtab
 from trimtab import clients
-from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.clients.guard import Guard
 from trimtab_lab.testing import Answer, Call, Cut, Refuse, StrictProvider
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
@@ -115,15 +115,16 @@ def joined(chunks):
     return "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
 
 
-def test_one_guard_serves_several_sdks_and_what_it_learned_goes_along():
-    guard = clients.Guard(learned=LearnedLimits())
+def test_one_session_serves_several_clients_and_what_it_learned_goes_along():
+    session, recovered = trimtab.Session(store="memory:"), []
     with StrictProvider(window=WINDOW) as provider:
         for library in ("httpx2", "httpx"):
-            http = clients.httpx_client(library=library, guard=guard)
+            http = clients.httpx_client(library=library, session=session)
             ask(chat(provider, http_client=http))
+            recovered.append(trimtab.of(http).stats.recovered)
         statuses = [record.status for record in provider.requests]
         assert statuses == [400, 200, 200]
-        assert (guard.stats.requests, guard.stats.recovered) == (2, 1)
+        assert recovered == [1, 0]
 
 
 class Stop(Exception):
@@ -331,7 +332,7 @@ def test_a_request_that_nothing_is_wrong_with_is_the_callers_very_request():
             seen.append(request)
             return httpx2.Response(200, json={"choices": [{"message": {"content": "hi"}}]})
 
-    transport = clients.httpx_transport.classes(httpx2)[0](clients.Guard(window=100_000), Inner())
+    transport = clients.httpx_transport.classes(httpx2)[0](Guard(window=100_000), Inner())
     body = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "go"}]}
     request = httpx2.Request("POST", "https://api.openai.com/v1/chat/completions", json=body)
     response = transport.handle_request(request)
@@ -417,7 +418,7 @@ def test_the_body_of_another_request_is_not_even_read():
     async def pieces():
         yield b"x"
 
-    guard, (plain, later) = clients.Guard(), clients.httpx_transport.classes(httpx2)
+    guard, (plain, later) = Guard(), clients.httpx_transport.classes(httpx2)
     url = "https://api.openai.com/v1/files"
     plain(guard, Inner()).handle_request(httpx2.Request("POST", url, content=iter([b"x"])))
     upload = httpx2.Request("POST", url, content=pieces())
@@ -441,13 +442,13 @@ def test_what_cannot_be_wrapped_is_said_in_one_line():
     for odd in (object(), "client", 7):
         with pytest.raises(trimtab.InvalidSetting, match="cannot be wrapped"):
             trimtab.wrap(odd)
-    guard = clients.Guard()
-    with pytest.raises(trimtab.InvalidSetting, match="give them to the guard"):
-        clients.httpx_client(guard=guard, window=5)
+    session = trimtab.Session()
+    with pytest.raises(trimtab.InvalidSetting, match="give them to the session"):
+        clients.httpx_client(session=session, window=5)
     with pytest.raises(trimtab.InvalidSetting, match="retry_result_chars"):
-        clients.Guard(retry_result_chars=-1)
+        clients.httpx_client(retry_result_chars=-1)
     with pytest.raises(trimtab.InvalidSetting, match="reserve"):  # A18: raised early
-        clients.Guard(window=1_000, reserve=2_000)
+        clients.httpx_client(window=1_000, reserve=2_000)
     with pytest.raises(trimtab.InvalidSetting, match="library"):
         clients.httpx_client(library="requests")
 
@@ -530,9 +531,9 @@ def test_edits_made_on_a_guess_that_helped_nothing_are_taken_back():
 @pytest.mark.row("A13")
 @STREAMS
 def test_usage_teaches_how_the_provider_counts(stream):
-    guard = clients.Guard()
+    session = trimtab.Session(store="memory:")
     with StrictProvider(counter="o200k") as provider:
-        client = trimtab.wrap(Claude(provider.url).client, guard=guard)
+        client = trimtab.wrap(Claude(provider.url).client, session=session)
         given = {"model": "claude-opus-4-6", "max_tokens": 100,
                  "messages": [{"role": "user", "content": FILE * 3}]}  # fmt: skip
         for _ in range(2):
@@ -541,7 +542,7 @@ def test_usage_teaches_how_the_provider_counts(stream):
                     events.get_final_message()
             else:
                 client.messages.create(**given)
-        done = guard.session.fit(provider.requests[-1].body, window=100_000)
+        done = session.fit(provider.requests[-1].body, window=100_000)
         assert done.report.calibration["answers"] == 2
 
 

@@ -224,18 +224,24 @@ MISTAKES: dict[str, Mistake] = {
         ("OpenAI is wrapped already",), "wrap a new client"),
     "wrap of boto3 twice": Mistake(
         lambda: clients.boto3(clients.boto3(bedrock_client()), window=9), NoClient,
-        ("BedrockRuntime is guarded already",), "or make a new one"),
-    "wrap of a client of a guarded session": Mistake(
+        ("BedrockRuntime is wrapped already",), "or make a new one"),
+    "wrap of a client of a wrapped session": Mistake(
         lambda: trimtab.wrap(clients.boto3(aws_session()).client("bedrock-runtime"), window=9),
         NoClient, ("itself or by its session",), "or make a new one"),
     "wrap with a misspelt keyword": Mistake(
         lambda: trimtab.wrap(openai_client(), windw=3), TypeError, ("wrap()", "'windw'"),
         "did you mean window?"),
-    "a session for a guard": Mistake(
-        lambda: trimtab.wrap(openai_client(), guard=Session(window=9)), InvalidSetting,
-        ("guard=",), "session=…"),
-    "a guard with a misspelt keyword": Mistake(
-        lambda: clients.Guard(windw=3), TypeError, ("Guard()", "'windw'"), "did you mean window?"),
+    "a store for a session": Mistake(
+        lambda: trimtab.wrap(openai_client(), session="memory:"), InvalidSetting,
+        ("session='memory:'",), "a trimtab.Session"),
+    "an HTTP client with a misspelt keyword": Mistake(
+        lambda: clients.httpx_client(windw=3), TypeError, ("httpx_client()", "'windw'"),
+        "did you mean window?"),
+    "what was done to a client that is not wrapped": Mistake(
+        lambda: trimtab.of(openai_client()), NoClient, ("OpenAI is not wrapped",),
+        "trimtab.wrap(client)"),
+    "what was done to something else": Mistake(
+        lambda: trimtab.of("client"), NoClient, ("str is not wrapped",), "trimtab.wrap(client)"),
     "an endpoint without scheme": Mistake(
         lambda: trimtab.Endpoint("localhost:80", model="m"), InvalidSetting, ("'localhost:80'",),
         "give an http"),
@@ -245,7 +251,7 @@ MISTAKES: dict[str, Mistake] = {
         lambda: trimtab.Endpoint("http://localhost:80", 4), InvalidSetting, ("model=4",),
         "give a text"),
     "chars of a retry that cannot be printed": Mistake(
-        lambda: clients.Guard(retry_result_chars=-(10**5000)), InvalidSetting,
+        lambda: clients.httpx_client(retry_result_chars=-(10**5000)), InvalidSetting,
         ("retry_result_chars=<int>",), "give a whole number"),
 }  # fmt: skip
 

@@ -108,7 +108,7 @@ class _Recorded(trimtab.Session):
 
 @contextmanager
 def _wrap(talk: Talk, window: int) -> Iterator[Send]:
-    """The provider's SDK where it takes any body, else an HTTP client; a fresh guard."""
+    """The provider's SDK where it takes any body, else an HTTP client; a fresh session."""
     seen: list[bytes] = []
 
     def provider(request: httpx2.Request) -> httpx2.Response:
@@ -116,11 +116,10 @@ def _wrap(talk: Talk, window: int) -> Iterator[Send]:
         return httpx2.Response(200, json=answer_of(talk.format))
 
     session = _Recorded(window=window, store="memory:")
-    guard = trimtab.clients.Guard(session=session)
     http = httpx2.Client(transport=httpx2.MockTransport(provider))
     url = url_of(talk)
     with http:
-        post = _poster(talk, http, guard, url)
+        post = _poster(talk, http, session, url)
 
         def send(body: dict[str, Any]) -> Sent:
             given = json.dumps(body, ensure_ascii=False).encode()
@@ -154,10 +153,10 @@ def _raw(talk: Talk) -> bool:
     return not sdk or len(talk.turns) % 2 == 0
 
 
-def _poster(talk: Talk, http: httpx2.Client, guard: Any, url: str) -> Callable[[Any, bytes], Any]:
+def _poster(talk: Talk, http: httpx2.Client, session: Any, url: str) -> Callable[[Any, bytes], Any]:
     headers = {"content-type": "application/json", **talk.headers}
     if _raw(talk):
-        client = trimtab.wrap(http, guard=guard)
+        client = trimtab.wrap(http, session=session)
         return lambda body, data: client.post(url, content=data, headers=headers)
     base, _, path = url.rpartition("/v1/" if "/v1/" in url else "/chat/")
     if "/v1/" not in url:
@@ -168,13 +167,13 @@ def _poster(talk: Talk, http: httpx2.Client, guard: Any, url: str) -> Callable[[
     if talk.format == "anthropic":
         claude = trimtab.wrap(
             anthropic.Anthropic(base_url=base, api_key="x", max_retries=0, http_client=http),
-            guard=guard,
+            session=session,
         )
         return lambda body, data: claude.post(
             f"/v1/{path}", body=body, cast_to=object, options={"headers": talk.headers}
         )
     other = trimtab.wrap(
-        openai.OpenAI(base_url=root, api_key="x", max_retries=0, http_client=http), guard=guard
+        openai.OpenAI(base_url=root, api_key="x", max_retries=0, http_client=http), session=session
     )
     return lambda body, data: other.post(f"/{path}", body=body, cast_to=object)
 

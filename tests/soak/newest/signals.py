@@ -94,9 +94,8 @@ def door(name: str, provider: Provider, store: str) -> Iterator[Sender]:
             return httpx2.Response(status, json=answer)
 
         session = trimtab.Session(window=signal.window, store=store)
-        guard = trimtab.clients.Guard(session=session)
         with httpx2.Client(transport=httpx2.MockTransport(handle)) as inner:
-            client = trimtab.wrap(inner, guard=guard)
+            client = trimtab.wrap(inner, session=session)
             yield (
                 lambda body: (
                     client.post(

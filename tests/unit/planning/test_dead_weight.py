@@ -265,8 +265,10 @@ def test_dead_weight_goes_before_any_result_even_where_its_call_is_recent() -> N
 def test_the_log_says_what_was_pruned_by_cause(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "trimtab"):
         fit(long_ago("openai-chat", READ, READ, WRONG))
-    line = next(r.getMessage() for r in caplog.records if "blocks replaced" in r.getMessage())
+    line = next(r.getMessage() for r in caplog.records if r.getMessage().startswith("cut "))
+    assert line.startswith("cut 1 result and 1 call (")
     assert "duplicate ×1 −" in line
+    assert 'original: fitted.recall("' in line
     assert "failed-input ×1 −" in line
 
 

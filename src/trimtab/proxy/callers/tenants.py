@@ -20,6 +20,7 @@ from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
 from trimtab.rounds import StoredExchanges, exchanges_of
 from trimtab.session import Session
+from trimtab.sessions.session_turns import undone_by
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
@@ -141,6 +142,7 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
+            undone_by(session, "the page of edit {} in the dashboard")
             served = TenantSession(session, deferred)
         self._served[key] = served
         while len(self._served) > MAX_SESSIONS:

@@ -1,0 +1,54 @@
+"""What one client has sent: its counters, and the last request of each conversation."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from trimtab.forking import Lock
+from trimtab.request.fitted import Fitted, facts_of
+from trimtab.retry.effects import SendStats
+from trimtab.session import Session
+
+RECENT = 16
+"""Conversations whose last request is kept, those sent last: a request is as large as its body."""
+
+
+class SentFit(NamedTuple):
+    """The last request of one conversation, and the session that fitted it."""
+
+    session: Session
+    fitted: Fitted
+
+
+class SentFits:
+    """``client``: its name, for people; ``stats``: counters over all its requests; ``session``: the
+    one in which handles of earlier runs are found, if there is one for all conversations."""
+
+    def __init__(self, client: str, session: Session | None = None) -> None:
+        self.client, self.session, self.stats = client, session, SendStats()
+        self._last: OrderedDict[str, SentFit] = OrderedDict()
+        self._lock = Lock()
+
+    def add(self, session: Session, fitted: Fitted, conversation: str | None = None) -> None:
+        """Take in one fit.  ``conversation``: its name; None: its id in the session's store.
+
+        A title or summary that a framework asks for is no turn of a conversation.
+        """
+        if facts_of(fitted).is_client_request:
+            return
+        if facts_of(fitted).made_edits:
+            self.stats.cuts += 1
+            new = (edit for edit in fitted.report.edits if edit.new)
+            self.stats.tokens_archived += sum(edit.tokens_saved for edit in new)
+        id = fitted.conversation if conversation is None else conversation
+        with self._lock:
+            self._last[id] = SentFit(session, fitted)
+            self._last.move_to_end(id)
+            while len(self._last) > RECENT:
+                self._last.popitem(last=False)
+
+    def conversations(self) -> dict[str, SentFit]:
+        """The last request of each conversation, the one sent last at the end."""
+        with self._lock:
+            return dict(self._last)
