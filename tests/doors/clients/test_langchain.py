@@ -17,7 +17,12 @@ from typing import Any
 
 import langchain_agents as lc
 import pytest
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    SummarizationMiddleware,
+)
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from settings_words import as_keywords
@@ -25,6 +30,7 @@ from settings_words import as_keywords
 import trimtab
 from trimtab.clients.langchain import TrimtabMiddleware, pre_model_hook
 from trimtab.clients.langchain.session_cache import SessionCache
+from trimtab.clients.sent_fits import SentFits
 from trimtab.journal.excerpts import answer
 from trimtab_lab.testing import Answer, Call, Refuse, StrictProvider
 from trimtab_lab.testing.record import Record
@@ -56,6 +62,11 @@ def runs(agent: Any, how: str, asks: list[Any], thread: str = "1") -> list[AnyMe
     else:
         last = [agent.invoke(asked, config(thread)) for asked in asks][-1]
     return list(last["messages"])
+
+
+def cached(**keywords: Any) -> SessionCache:
+    """The sessions of a middleware with a store."""
+    return SessionCache({"store": "memory:", **keywords}, SentFits("test"), "")  # type: ignore[typeddict-item]
 
 
 def legal(provider: StrictProvider) -> None:
@@ -410,20 +421,103 @@ def test_it_runs_before_summarization_which_then_has_nothing_to_do() -> None:
 
 
 @pytest.mark.row("X13")
-def test_a_summarizer_in_front_of_ours_is_warned_of() -> None:
+@PERSIST
+def test_a_summarizer_in_front_of_ours_is_warned_of(persist: bool) -> None:
     script = [*lc.answers()[:8], "It was module_3."]
     with StrictProvider([*script, *script], window=WINDOW) as provider:
         model = lc.openai_chat(provider.url)
         theirs = SummarizationMiddleware(
             model, trigger=("tokens", WINDOW // 2), keep=("messages", 4), summarizer=lambda _: "So."
         )
-        ours = TrimtabMiddleware(window=WINDOW)
-        with pytest.warns(UserWarning, match="put TrimtabMiddleware first"):
+        ours = TrimtabMiddleware(window=WINDOW, persist=persist)
+        with pytest.warns(UserWarning, match="put TrimtabMiddleware first") as told:
             run(lc.agent(model, [theirs, ours], checkpointer=InMemorySaver()))
+        assert len(told) == 1
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
-            ours = TrimtabMiddleware(window=WINDOW)
+            ours = TrimtabMiddleware(window=WINDOW, persist=persist)
             run(lc.agent(model, [ours, theirs], checkpointer=InMemorySaver()), thread="2")
+
+
+@pytest.mark.row("X13")
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_a_middleware_in_front_of_ours_that_clears_results_is_named_once(how: str) -> None:
+    theirs = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=WINDOW // 2)])
+    with StrictProvider([*lc.answers()[:8], "So."] * 2, window=WINDOW) as provider:
+        model = lc.openai_chat(provider.url)
+        with pytest.warns(UserWarning, match="remove it from middleware") as told:
+            run(lc.agent(model, [theirs, TrimtabMiddleware(window=WINDOW)]), how)
+        assert [str(one.message).partition(" ")[0] for one in told] == ["ContextEditingMiddleware"]
+        legal(provider)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            run(lc.agent(model, [TrimtabMiddleware(window=WINDOW), theirs]))
+
+
+@pytest.mark.row("X13")
+def test_a_summary_made_around_the_model_is_named_with_how_it_is_excluded() -> None:
+    """As deepagents does it: the state keeps all, and the call is given a summary."""
+
+    class SummarizationAround(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            if len(request.messages) < 8:
+                return handler(request)
+            said = {"lc_source": "summarization"}
+            summary = HumanMessage("In short: nothing yet.", additional_kwargs=said)
+            return handler(request.override(messages=[summary, *request.messages[-3:]]))
+
+    with StrictProvider([*lc.answers()[:8], "So."] * 2, window=100_000) as provider:
+        model = lc.openai_chat(provider.url)
+        with pytest.warns(UserWarning, match=r"deepagents .*\(excluded_middleware=") as told:
+            run(lc.agent(model, [SummarizationAround(), TrimtabMiddleware(window=90_000)]))
+        assert len(told) == 1
+        legal(provider)
+
+
+# ---------------------------------------------------------------- what the middleware shows
+
+
+@MODELS
+@PERSIST
+def test_a_middleware_shows_what_was_cut_and_gives_it_back(
+    name: str, persist: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = TrimtabMiddleware(window=WINDOW, persist=persist)
+    assert (ours.report, ours.history()) == (None, [])
+    thinking = name == "anthropic"
+    with StrictProvider(lc.answers(thinking), window=WINDOW) as provider, caplog.at_level("INFO"):
+        agent = lc.agent(lc.MODELS[name](provider.url), [ours], checkpointer=InMemorySaver())
+        run(agent, thread="a")
+    view, edits = trimtab.of(ours), ours.history()
+    assert ours.report is not None
+    assert ours.report.tokens_after <= ours.report.tokens_before
+    assert edits
+    assert edits == view.history() == view.conversations["a"].history()
+    assert any("src/f" in view.recall(edit.handle) for edit in edits)
+    assert view.stats is ours.stats
+    assert view.stats.requests == lc.TURNS + 1
+    told = [r for r in caplog.records if (r.name, r.levelname) == ("trimtab", "INFO")]
+    lines = [r.getMessage() for r in told]
+    assert len(lines) == view.stats.cuts > 0
+    assert all('; undo: trimtab.of(middleware).undo("' in line for line in lines)
+    assert repr(view).startswith(f"<trimtab on TrimtabMiddleware: {lc.TURNS + 1} requests, ")
+    assert (view.stats.refusals_avoided > view.stats.cuts) is not persist
+    view.undo(edits[-1].handle)
+    assert ours.history()[-1].undone
+
+
+def test_threads_of_one_middleware_are_told_apart() -> None:
+    ours = TrimtabMiddleware(window=WINDOW, persist=False)
+    with StrictProvider([*lc.answers()[:9], "One.", "Two."], window=WINDOW) as provider:
+        agent = lc.agent(lc.openai_chat(provider.url), [ours], checkpointer=InMemorySaver())
+        run(agent, thread="a")
+        edits = ours.history()
+        run(agent, asked={"messages": [{"role": "user", "content": "Hello."}]}, thread="b")
+    assert edits
+    assert ours.history() == []
+    assert list(trimtab.of(ours).conversations) == ["a", "b"]
+    assert trimtab.of(ours).conversations["a"].history() == edits
+    assert trimtab.of(ours).recall(edits[0].handle)
 
 
 # ---------------------------------------------------------------- state over checkpoints
@@ -512,7 +606,7 @@ def test_the_model_lists_searches_and_reads_files_of_its_own_thread(persist: boo
 
 
 def test_threads_that_share_a_store_are_told_of_their_own_results_only() -> None:
-    cache = SessionCache({"store": "memory:", "window": WINDOW, "recall": True})
+    cache = cached(window=WINDOW, recall=True)
     for name in ("alpha", "beta"):
         messages: list[Any] = [{"role": "user", "content": "Read all."}]
         for n in range(20):
@@ -526,7 +620,7 @@ def test_threads_that_share_a_store_are_told_of_their_own_results_only() -> None
         listed = answer(cache.of_key(mine).originals, {}).text
         assert f"read {mine}_3.py" in listed
         assert other not in listed
-    elsewhere = SessionCache({"store": "memory:", "window": WINDOW})
+    elsewhere = cached(window=WINDOW)
     assert "give the handle" in answer(elsewhere.of_key("alpha").originals, {}).text
 
 

@@ -18,6 +18,8 @@ from trimtab.clients.langchain.session_cache import (
     thread,
 )
 from trimtab.clients.langchain.state_updates import replaced
+from trimtab.clients.sent_fits import SentFits
+from trimtab.clients.wrapped_clients import register
 from trimtab.errors import InvalidSetting
 from trimtab.planning.presets import PresetName
 
@@ -33,7 +35,9 @@ def pre_model_hook(*, persist: bool = False, **keywords: Unpack[AgentKeywords]) 
     ``persist``: shrink results and calls in the state too, not only in what is sent.
     """
     preset: PresetName = "in-place" if persist else "balanced"
-    sessions = SessionCache(session_keywords("pre_model_hook", preset, keywords, ("persist",)))
+    fits = SentFits("pre_model_hook")
+    ours = session_keywords("pre_model_hook", preset, keywords, ("persist",))
+    sessions = SessionCache(ours, fits, "trimtab.of(hook)")
 
     def hook(state: Mapping[str, Any]) -> dict[str, Any]:
         messages = state["messages"]
@@ -47,7 +51,8 @@ def pre_model_hook(*, persist: bool = False, **keywords: Unpack[AgentKeywords]) 
         except Exception as error:
             failed(error)
             return {"llm_input_messages": messages}
+        fits.stats.count(fitted, answered=True)
         changes = replaced(messages, ready) if persist else []
         return {"llm_input_messages": ready, **({"messages": changes} if changes else {})}
 
-    return hook
+    return register(hook, fits)

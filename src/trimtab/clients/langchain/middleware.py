@@ -7,7 +7,6 @@ Before the model it shrinks messages in the agent's state; around the model it f
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, Unpack
@@ -25,6 +24,7 @@ from langgraph.types import Command
 
 from trimtab.clients.effects import Effects, InThread, run, run_async
 from trimtab.clients.langchain.adapter import MessageAdapter
+from trimtab.clients.langchain.earlier_edits import EarlierEdits
 from trimtab.clients.langchain.model_call import ModelCall
 from trimtab.clients.langchain.recall import note_tool, recall_tool
 from trimtab.clients.langchain.request_head import RequestHead
@@ -36,10 +36,13 @@ from trimtab.clients.langchain.session_cache import (
     session_keywords,
 )
 from trimtab.clients.langchain.state_updates import replaced
+from trimtab.clients.sent_fits import SentFits
+from trimtab.clients.wrapped_clients import of, register
 from trimtab.errors import CannotFit, InvalidSetting
+from trimtab.planning.presets import PresetName
 from trimtab.reducers.articles.article import ArticleRule
+from trimtab.report import Report, ReportEdit
 from trimtab.request.fitted import Fitted
-from trimtab.retry.flow import SendStats
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.session import learned_limits
@@ -89,17 +92,17 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         **keywords: Unpack[AgentKeywords],
     ) -> None:
         super().__init__()
-        self._persist = persist
-        self._sessions = SessionCache(
-            session_keywords(
-                type(self).__name__, "in-place" if persist else "balanced", keywords, _OURS
-            )
-        )
+        self._persist, self._earlier = persist, EarlierEdits()
+        self._fits = SentFits(type(self).__name__)
+        self.stats = self._fits.stats
+        """Counters over all model calls so far."""
+        register(self, self._fits)
+        preset: PresetName = "in-place" if persist else "balanced"
+        ours = session_keywords(type(self).__name__, preset, keywords, _OURS)
+        self._sessions = SessionCache(ours, self._fits, "trimtab.of(middleware)")
         self._own_window = self._sessions.settings.window
         shared = self._sessions.shared
         known = LearnedLimits() if shared is None else learned_limits(shared)
-        self.stats = SendStats()
-        """Counters over all model calls so far."""
         self._flow = {
             "learned": known if learned is None else learned,
             "retry_result_chars": result_chars(retry_result_chars),
@@ -127,19 +130,30 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         keywords["settings"] = with_keywords(ours, {"settings": keywords.get("settings")})
         return cls(**keywords)
 
+    @property
+    def report(self) -> Report | None:
+        """What was done to the last request and why; None before the first.  ``trimtab.of`` gives
+        all else that is known: look-ups, undo, pins, other conversations."""
+        return of(self).report
+
+    def history(self) -> list[ReportEdit]:
+        """Every edit of the conversation that was sent last, oldest first.  Raises StoreError."""
+        return of(self).history()
+
     def recall(self, state: Mapping[str, Any], handle: str) -> str:
-        """The original behind a handle, from the agent's state.  Raises UnknownHandle."""
+        """The original behind a handle, from the agent's state, in any process.  Raises
+        UnknownHandle."""
         return self._sessions.of_state(state).session.recall(handle)
 
     # --- before the model: the agent's state --------------------------------------------------
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The update that shrinks messages in the state; None if there is none."""
-        if not self._persist:
-            return None
         messages = state["messages"]
         conversation = self._sessions.of_state(state)
-        self._warn_of_order(messages, conversation)
+        self._earlier.look_in_state(messages, conversation.sent)
+        if not self._persist:
+            return None
         head = self._head or RequestHead.from_history(messages)
         if self._own_window is None and head.window is None:
             return None  # the window is known once the first call names the model
@@ -193,6 +207,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     def _start_call(
         self, request: ModelRequest[Any]
     ) -> tuple[ConversationSession, ModelCall | None]:
+        self._earlier.look_in_request(request.messages, request.state.get("messages") or ())
         conversation = self._sessions.of_state(request.state)
         try:
             self._head = head = RequestHead.of(request)
@@ -229,23 +244,6 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         if isinstance(answer, AIMessage):
             answer = ModelResponse(result=[answer])
         return ExtendedModelResponse(model_response=answer, command=Command(update=update))
-
-    # --- the order of middleware --------------------------------------------------------------
-
-    def _warn_of_order(
-        self, messages: Sequence[BaseMessage], conversation: ConversationSession
-    ) -> None:
-        """Warn if SummarizationMiddleware has summarized before us: the first message is a summary
-        that was not in our last call."""
-        if not messages or messages[0].additional_kwargs.get("lc_source") != "summarization":
-            return
-        was_sent = any(message.id in conversation.sent for message in messages)
-        if was_sent and messages[0].id not in conversation.sent:
-            warnings.warn(
-                "SummarizationMiddleware stands before TrimtabMiddleware: it has summarized what "
-                "trimtab would have made fit; put TrimtabMiddleware first",
-                stacklevel=2,
-            )
 
 
 def failed(error: Exception) -> None:

@@ -13,12 +13,14 @@ from typing import Annotated, Any, NotRequired, Unpack, cast
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langgraph.config import get_config
 
+from trimtab.clients.sent_fits import SentFits
 from trimtab.events import OnEvent
 from trimtab.forking import Lock
 from trimtab.journal.archive import ByHandle, Originals
 from trimtab.planning.presets import PresetName
 from trimtab.request.fitted import Fitted
 from trimtab.session import Session, SessionKeywords
+from trimtab.sessions.session_turns import undone_by
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
 from trimtab.summarizers.summarizer import Summarizer
 from trimtab.transcript.protected import Pin
@@ -49,8 +51,8 @@ class TrimtabState(AgentState[Any]):
 class ConversationSession:
     """One conversation's session; ``sent`` are the ids of the messages that went to the model."""
 
-    def __init__(self, key: str, session: Session, stored: bool) -> None:
-        self.key, self.session, self._stored = key, session, stored
+    def __init__(self, key: str, session: Session, stored: bool, fits: SentFits) -> None:
+        self.key, self.session, self._stored, self._fits = key, session, stored, fits
         self.sent: frozenset[str | None] = frozenset()
         self._fitted: Fitted | None = None
 
@@ -59,6 +61,7 @@ class ConversationSession:
         self._fitted = self.session.fit(
             request, conversation=self.key if self._stored else None, **keywords
         )
+        self._fits.add(self.session, self._fitted, self.key)
         return self._fitted
 
     @property
@@ -88,15 +91,16 @@ class SessionCache:
     """The sessions of this process, by the key in the agent's state.
 
     With a ``store`` all conversations share one session, and the state has nothing of ours.
+    ``fits`` gets what is sent; ``view``: how a user has it, for the log.
     """
 
-    def __init__(self, keywords: SessionKeywords) -> None:
-        self._keywords = keywords
+    def __init__(self, keywords: SessionKeywords, fits: SentFits, view: str) -> None:
+        self._keywords, self._fits, self._view = keywords, fits, view
         self._conversation: OrderedDict[str, ConversationSession] = OrderedDict()
         self._lock = Lock()
-        first = Session(**keywords)  # a wrong setting is an error where it is given
+        first = self._session(keywords.get("journal"))  # a wrong setting is an error here
         self.settings = first.settings
-        self.shared = first if keywords.get("store") is not None else None
+        self.shared = fits.session = first if keywords.get("store") is not None else None
 
     def of_state(self, state: Mapping[str, Any]) -> ConversationSession:
         ours = state.get("trimtab") or {}
@@ -117,12 +121,14 @@ class SessionCache:
     def _session(self, journal: Mapping[str, Any] | None) -> Session:
         keywords = self._keywords.copy()
         keywords["journal"] = journal
-        return Session(**keywords)
+        session = Session(**keywords)
+        undone_by(session, f'{self._view}.undo("{{}}")')
+        return session
 
     def _new_session(self, key: str, journal: Mapping[str, Any] | None) -> ConversationSession:
         if self.shared is not None:
-            return ConversationSession(key, self.shared, stored=True)
-        return ConversationSession(key, self._session(journal), stored=False)
+            return ConversationSession(key, self.shared, stored=True, fits=self._fits)
+        return ConversationSession(key, self._session(journal), stored=False, fits=self._fits)
 
 
 def session_keywords(
