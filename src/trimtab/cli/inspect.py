@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from typing import Any
 
 import trimtab
-from trimtab.amounts import many
 from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, amount, setting
 from trimtab.cli.terminal import Terminal, clean
-from trimtab.formats.engine.parts import value_at
 from trimtab.formats.registry import FORMATS
 from trimtab.jsontext import paths
-from trimtab.jsontext.parsing import parse_bytes
+from trimtab.planning.tool_definitions import MAX_SHARE, ToolSize, tools_take
 from trimtab.reporting.measured import Measured
 
+_KINDS = {"tools": "definition"}
 _LABELS = {
     "system": "system prompt",
     "tools": "tool definitions",
@@ -28,9 +28,6 @@ _LABELS = {
     "media": "images, documents",
     "other": "other parts",
 }
-
-_DEFERRED = ("anthropic", "openai-responses")
-"""Formats of providers that load definitions of tools when a model searches for them."""
 
 
 def add(parser: ArgumentParser) -> None:
@@ -50,7 +47,7 @@ def run(args: Namespace) -> int:
         model=setting(args, "model") or found.facts.model, counter=setting(args, "counter"),
     )  # fmt: skip
     window = setting(args, "window") or measured.window
-    summary = summarize(measured, parse_bytes(found.data), window, args.top)
+    summary = summarize(measured, window, args.top)
     if args.json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
@@ -58,8 +55,8 @@ def run(args: Namespace) -> int:
     return DONE
 
 
-def summarize(measured: Measured, tree: Any, window: int | None, top: int) -> dict[str, Any]:
-    """Sums of a measurement of the request ``tree``, largest first; JSON-able.
+def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any]:
+    """Sums of a measurement, largest first; JSON-able.
 
     Tokens outside blocks (the fixed cost of messages, calls and results) are in the row "message
     overhead", so that the rows of ``by_role`` add up to the total.
@@ -84,13 +81,15 @@ def summarize(measured: Measured, tree: Any, window: int | None, top: int) -> di
         "tokens": measured.total,
         "window": window,
         "trigger": measured.trigger,
-        "tools": _tools(measured, tree, top),
+        "tools_advice": _tools_advice(measured, window),
         "by_role": dict(by_role.most_common()),
         "by_tool": dict(sorted(by_tool.items(), key=lambda item: -_tokens(item[1]))),
         "largest": [
             {
                 "path": paths.escape(row.path),
-                "what": f"{row.tool} {row.kind}" if row.tool else f"{row.role} {row.kind}",
+                "what": f"{row.tool} {_KINDS.get(row.kind, row.kind)}"
+                if row.tool
+                else f"{row.role} {row.kind}",
                 "tokens": row.tokens,
                 "chars": row.chars,
             }
@@ -99,22 +98,14 @@ def summarize(measured: Measured, tree: Any, window: int | None, top: int) -> di
     }
 
 
-def _tools(measured: Measured, tree: Any, top: int) -> dict[str, Any]:
-    """Tokens of all definitions of tools, and the largest by name."""
-    rows = sorted((row for row in measured.rows if row.kind == "tools"), key=lambda r: -r.tokens)
-    table = FORMATS[measured.format].table.tools
-    within = () if table.listed else table.within
-    names = [
-        value_at(paths.get(tree, row.path), (*within, "name")) or paths.escape(row.path)
-        for row in rows
-    ]
-    largest = [
-        {"name": str(name), "tokens": row.tokens}
-        for name, row in zip(names[:top], rows, strict=False)
-    ]
-    servers = {str(name).split("__")[1] for name in names if str(name).startswith("mcp__")}
-    total = sum(row.tokens for row in rows)
-    return {"tokens": total, "count": len(rows), "servers": len(servers), "largest": largest}
+def _tools_advice(measured: Measured, window: int | None) -> str:
+    """What to do about definitions of tools that take more than half of the request or window."""
+    tools = [ToolSize(row.tool or "", row.tokens) for row in measured.tools]
+    if sum(tool.size for tool in tools) <= MAX_SHARE * min(
+        measured.total, window or measured.total
+    ):
+        return ""
+    return tools_take(tools, f"{measured.total:,} tokens", FORMATS[measured.format])
 
 
 def _tokens(tool: Counter[str]) -> int:
@@ -130,8 +121,8 @@ def draw(summary: dict[str, Any], terminal: Terminal) -> list[str]:
     ]
     if window:
         lines += _window_lines(total, window, summary["trigger"], terminal)
-    if 2 * summary["tools"]["tokens"] > (window or total):
-        lines += _tool_lines(summary, terminal)
+    if advice := clean(summary["tools_advice"]):
+        lines += ["", terminal.paint("over", "\n".join(textwrap.wrap(advice, terminal.columns)))]
     lines += _table("by role", list(summary["by_role"].items()), total, terminal)
     tools = [
         (f"{clean(name)} ×{max(tool['calls'], tool['results'])}", _tokens(tool))
@@ -145,24 +136,6 @@ def draw(summary: dict[str, Any], terminal: Terminal) -> list[str]:
         room = max(12, terminal.columns - len(head) - len(tail))
         lines.append(f"{head}{terminal.shorten(block['path'], room)}{terminal.paint('dim', tail)}")
     return lines
-
-
-def _tool_lines(summary: dict[str, Any], terminal: Terminal) -> list[str]:
-    """What to do about definitions of tools that take more than half of the room."""
-    tools, total = summary["tools"], summary["tokens"]
-    servers = f" of {many(tools['servers'], 'MCP server')}" if tools["servers"] else ""
-    head = (
-        f"{tools['tokens']:,} tokens are definitions of {many(tools['count'], 'tool')}{servers}, "
-        "which trimtab does not cut"
-    )
-    help = "What helps: fewer MCP servers, or fewer tools for this step"
-    if summary["format"] in _DEFERRED:
-        help += ", or defer_loading with the provider's tool search, which loads them when needed"
-    rows = [(clean(one["name"]), one["tokens"]) for one in tools["largest"]]
-    return [
-        "", terminal.paint("over", terminal.wrapped(head)), terminal.wrapped(help),
-        *_table("largest tool definitions", rows, total, terminal),
-    ]  # fmt: skip
 
 
 def _window_lines(total: int, window: int, trigger: float, terminal: Terminal) -> list[str]:
