@@ -87,9 +87,7 @@ def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any
         "largest": [
             {
                 "path": paths.escape(row.path),
-                "what": f"{row.tool} {_KINDS.get(row.kind, row.kind)}"
-                if row.tool
-                else f"{row.role} {row.kind}",
+                "what": f"{row.tool or row.role} {_KINDS.get(row.kind, row.kind)}",
                 "tokens": row.tokens,
                 "chars": row.chars,
             }
@@ -101,11 +99,10 @@ def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any
 def _tools_advice(measured: Measured, window: int | None) -> str:
     """What to do about definitions of tools that take more than half of the request or window."""
     tools = [ToolSize(row.tool or "", row.tokens) for row in measured.tools]
-    if sum(tool.size for tool in tools) <= MAX_SHARE * min(
-        measured.total, window or measured.total
-    ):
+    total = measured.total
+    if sum(tool.size for tool in tools) <= MAX_SHARE * min(total, window or total):
         return ""
-    return tools_take(tools, f"{measured.total:,} tokens", FORMATS[measured.format])
+    return tools_take(tools, f"{total:,} tokens", FORMATS[measured.format])
 
 
 def _tokens(tool: Counter[str]) -> int:

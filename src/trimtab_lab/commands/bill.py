@@ -13,7 +13,7 @@ from trimtab.cli.logs import read_logs
 from trimtab.cli.options import amount
 from trimtab.cli.progress import Progress
 from trimtab.cli.store_options import existing_store
-from trimtab.cli.terminal import clean
+from trimtab.cli.terminal import print_report
 
 if TYPE_CHECKING:
     from trimtab_lab.replay.bill.report import Bill
@@ -60,8 +60,7 @@ def run(args: Namespace) -> int:
     for kind, target in targets.items():
         files.write(target, report.WRITERS[kind](bill).encode("utf-8", "replace"))
     if "-" not in targets.values():
-        for line in report.as_text(bill).splitlines():
-            print(clean(line), file=sys.stdout)
+        print_report(report.as_text(bill).splitlines(), sys.stdout)
     return DONE
 
 

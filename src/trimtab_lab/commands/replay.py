@@ -14,7 +14,7 @@ from trimtab.cli.exit_codes import DONE, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.logs import read_logs
 from trimtab.cli.options import amounts_of
 from trimtab.cli.progress import Progress
-from trimtab.cli.terminal import Terminal
+from trimtab.cli.terminal import Terminal, print_report
 from trimtab.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def run(args: Namespace) -> int:
     _write(args, summed)  # before anything is printed: who reads may stop reading
     if args.advise:
         return _advise(summed, left_out)
-    print(verdict.verdict(summed.pooled, left_out, named))
+    print_report(verdict.verdict(summed.pooled, left_out, named).splitlines(), sys.stdout)
     print(f"\n{verdict.plain_table(summed.pooled, args.prices, named)}")
     if args.columns == "all":
         print(f"\n{table.table(summed.lines, prices=args.prices)}")
