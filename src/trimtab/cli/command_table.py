@@ -136,8 +136,8 @@ GROUPS: dict[str, dict[str, Command]] = {
                 "trimtab replay ~/.claude/projects --window 60k,100k",
                 "trimtab replay session.jsonl --window 32k --policy trimtab --turn 12 --show",
             ),
-            ("--advise", "--window", "--policy", "--id", "--limit", "--by", "--columns", "--out",
-             "--html", "--turn", "--show", "--lost"),
+            ("--window", "--advise", "--policy", "--id", "--limit", "--by", "--columns", "--html",
+             "--turn", "--show", "--lost"),
         ),
         "bill": Command(
             "See what your sessions cost, and what they would have cost.",
