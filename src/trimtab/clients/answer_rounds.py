@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from trimtab.clients.decoding import decoded, decoder
 from trimtab.clients.effects import Chunk, ClientKind, Effects, InThread, Stream, next_chunk
 from trimtab.clients.http_copies import rewritten
 from trimtab.formats.engine.answers import AnswerError
 from trimtab.formats.engine.stream_events import AwsEventReader, ServerSentEventReader
+from trimtab.retry.content_encoding import decoded, decoder
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart

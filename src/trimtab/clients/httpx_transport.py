@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from trimtab.clients.decoding import Undecodable, decoded, decoder
 from trimtab.clients.effects import (
     ASYNC,
     SYNC,
@@ -31,6 +30,7 @@ from trimtab.clients.http_copies import with_body, with_stream
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import attempts, reply_of
 from trimtab.formats import FORMATS
+from trimtab.retry.content_encoding import Undecodable, decoded, decoder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.own_header import HEADER, is_off
 from trimtab.retry.refusals.response_errors import prompt_tokens

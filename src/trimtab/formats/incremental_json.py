@@ -63,27 +63,27 @@ class IncrementalParser:
         ``ask(data, start)`` is called before data[start:] is parsed; what it raises ends this.
         Raises InvalidRequest.
         """
-        known, count, parsed = None, 0, None
+        earlier, count, parsed = None, 0, None
         if isinstance(request, bytes) and len(request) >= _SMALL:
-            known, count = self._closest(request)
-        if known is not None:
-            ask(request, known.rows.ends[count - 1])
-            parsed = _on_top(known, request, count)
+            earlier, count = self._closest(request)
+        if earlier is not None:
+            ask(request, earlier.rows.ends[count - 1])
+            parsed = _on_top(earlier, request, count)
         if parsed is None and isinstance(request, bytes):
             ask(request, 0)
             parsed = _whole(request) if len(request) >= _SMALL else None
         if parsed is None:
             return RequestBody.of(request)
-        self._keep(parsed, known if known and count == len(known.rows.ends) else None)
+        self._keep(parsed, earlier if earlier and count == len(earlier.rows.ends) else None)
         return RequestBody(request, parsed.tree, request, parsed.rows)
 
     def _closest(self, data: bytes) -> tuple[_Text | None, int]:
         """The kept text that shares the most leading messages with ``data``, and how many."""
         best, most = None, 0
-        for known in list(self._recent):
-            if known.data[:256] == data[:256] and (count := _alike(known, data)) > most:
-                best, most = known, count
-                if count == len(known.rows.ends):
+        for earlier in list(self._recent):
+            if earlier.data[:256] == data[:256] and (count := _alike(earlier, data)) > most:
+                best, most = earlier, count
+                if count == len(earlier.rows.ends):
                     break
         return best, most
 
@@ -98,9 +98,9 @@ class IncrementalParser:
                 self._recent.pop()
 
 
-def _alike(known: _Text, data: bytes) -> int:
+def _alike(earlier: _Text, data: bytes) -> int:
     """How many leading messages have the same bytes in both, with all that precedes them."""
-    ends, view = known.rows.ends, memoryview(known.data)
+    ends, view = earlier.rows.ends, memoryview(earlier.data)
 
     def differs(count: int) -> bool:
         return not data.startswith(view[: ends[count - 1]])
@@ -126,14 +126,14 @@ def _whole(data: bytes) -> _Text | None:
     return _read(data, at, head, MessageSpans(key, [], []), [])
 
 
-def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
-    rows, head = known.rows, dict[str, Any]()
-    for key, value in known.tree.items():  # keys before the messages: the same bytes
+def _on_top(earlier: _Text, data: bytes, count: int) -> _Text | None:
+    rows, head = earlier.rows, dict[str, Any]()
+    for key, value in earlier.tree.items():  # keys before the messages: the same bytes
         head[key] = value
         if key == rows.key:
             break
     begun = rows.first(count)
-    return _read(data, rows.ends[count - 1], head, begun, known.tree[rows.key][:count])
+    return _read(data, rows.ends[count - 1], head, begun, earlier.tree[rows.key][:count])
 
 
 def _read(

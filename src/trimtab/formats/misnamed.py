@@ -20,8 +20,8 @@ def no_format(name: str, *, dialects: bool = True) -> InvalidSetting:
     plain = name.strip().lower().replace("_", "-").replace(" ", "-")
     meant = list(_meant(plain, dialects))
     if not meant:
-        known = [name for format in FORMATS.values() for name in (format.name, *format.aliases)]
-        near = get_close_matches(plain, known, n=1)
+        names = [name for format in FORMATS.values() for name in (format.name, *format.aliases)]
+        near = get_close_matches(plain, names, n=1)
         meant = [one for name in near for one in _meant(name, dialects)]
     hint = f"did you mean {' or '.join(map(repr, meant))}? " if meant else ""
     return InvalidSetting(f"no format {shown(name)}: {hint}choose one of {', '.join(FORMATS)}")

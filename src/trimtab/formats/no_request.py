@@ -99,8 +99,8 @@ def _in_list(messages: list[Any], name: str) -> str | None:
         if role is not None and role not in _ROLES:
             near = get_close_matches(str(role), _ROLES, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            said = repr(role) if len(repr(role)) < 80 else _kind(role)
-            return f"{where} has the role {said}: give one of {', '.join(_ROLES)}{hint}"
+            role_shown = repr(role) if len(repr(role)) < 80 else _kind(role)
+            return f"{where} has the role {role_shown}: give one of {', '.join(_ROLES)}{hint}"
     return None
 
 

@@ -160,7 +160,7 @@ def _by_rows(
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
     seen = transcript, find_all(table, transcript, open_tail, failures)
-    given = Counter(finding.rule for finding in seen[1])
+    found_before = Counter(finding.rule for finding in seen[1])
     ours: set[str] = set()
     """Rows that are broken more often than they were: by our own repairs."""
     for _ in range(MAX_PASSES):
@@ -194,20 +194,20 @@ def _by_rows(
         ours |= {
             row.name
             for row in table.rows
-            if row.is_refused_by(done.transcript.facts) and found[row.name] > given[row.name]
+            if row.is_refused_by(done.transcript.facts) and found[row.name] > found_before[row.name]
         }
     return done
 
 
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """The repairs that don't touch a part that another one removes; the rest are deferred."""
-    taken, touched, kept = set[Path](), set[Path](), list[Repair]()
+    deleted, touched, kept = set[Path](), set[Path](), list[Repair]()
     for repair in repairs:
         own = {op.path for op in repair.ops if isinstance(op, Delete)}
         prefixes = {op.path[:end] for op in repair.ops for end in range(len(op.path))}
-        if taken.isdisjoint(prefixes) and own.isdisjoint(touched):
+        if deleted.isdisjoint(prefixes) and own.isdisjoint(touched):
             kept.append(repair)
-            taken |= own
+            deleted |= own
             touched |= prefixes
     return kept
 

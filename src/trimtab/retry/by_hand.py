@@ -20,10 +20,10 @@ from trimtab.retry.refusals.exceptions import error_parts
 def with_known_limits(fitted: Fitted, fit: Fit, learned: LearnedLimits) -> Fitted:
     """``fitted``, or the request fitted again where limits of its model were learned."""
     facts = facts_of(fitted)
-    known = learned.get(key_for("", facts.model))
-    if known is NO_LIMITS:
+    limits = learned.get(key_for("", facts.model))
+    if limits is NO_LIMITS:
         return fitted
-    return fitted_to_known_limits(facts.source, fitted, fit, known)
+    return fitted_to_known_limits(facts.source, fitted, fit, limits)
 
 
 def next_attempt(

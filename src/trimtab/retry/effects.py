@@ -19,13 +19,13 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 class Send:
     """The driver sends ``request``: of the type that ``flow`` was given, the very same object if
     nothing was changed.  ``attempt`` counts from 1.  ``cannot_fit``: why the request is sent
-    unchanged although it is above a limit.  ``known``: the learned limits that it was made for."""
+    unchanged although it is above a limit.  ``limits``: the learned limits that it was made for."""
 
     request: Any
     attempt: int
     fitted: Fitted | None = None
     cannot_fit: CannotFit | None = None
-    known: ModelLimits = NO_LIMITS
+    limits: ModelLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ class _RequestFlow:
     """The first fit, if it was sent already."""
     raw: ModelLimits = NO_LIMITS
     """What was known of this model at first, for every conversation."""
-    known: ModelLimits = NO_LIMITS
+    limits: ModelLimits = NO_LIMITS
     """The limits that applied to the last send."""
     fitted: Fitted | None = None
     cannot_fit: CannotFit | None = None
@@ -173,7 +173,7 @@ class _RequestFlow:
         while True:
             sent = self.request if self.fitted is None else self.fitted.request
             self.attempt = attempt
-            reply = yield Send(sent, attempt, self.fitted, self.cannot_fit, self.known)
+            reply = yield Send(sent, attempt, self.fitted, self.cannot_fit, self.limits)
             self.accepted = isinstance(reply, Accepted)
             refusal = self._read(reply)
             if attempt > 1:
@@ -205,7 +205,7 @@ class _RequestFlow:
             self.rules = rules_of(raw)
             fitted = self._fit_any() if self.given is None else self.given
             raw = raw.by_counter(facts_of(fitted).counter)
-            self.known = raw.for_conversation(fitted.conversation)
+            self.limits = raw.for_conversation(fitted.conversation)
             if raw is NO_LIMITS or self.given is not None:
                 return fitted
             return fitted_to_known_limits(self.request, fitted, self._fit, raw)
@@ -270,12 +270,12 @@ class _RequestFlow:
         ask = limits_from_refusals.output_to_ask_for(refusal, sent)
         if ask is not None:
             self.rules, sent = (*self.rules, f"{OUTPUT}{ask}"), replace(sent, output=ask)
-        room = self.known.prompt_tokens(sent.output)
+        room = self.limits.prompt_tokens(sent.output)
         if ask is not None and room is not None and room >= sent.tokens:
             words = self._same_window(last)  # only the output was in the way
         else:
             words = limits_from_refusals.keywords_for_retry(
-                refusal, sent, self.known, facts_of(last).settings, self.first_sent,
+                refusal, sent, self.limits, facts_of(last).settings, self.first_sent,
                 self.result_chars,
             )  # fmt: skip
             if not words:
@@ -293,8 +293,8 @@ class _RequestFlow:
     def _known_limits(self) -> ModelLimits:
         """What is known of the endpoint, by the counter of this request."""
         counter = "" if self.fitted is None else facts_of(self.fitted).counter
-        known = self.learned.get(self.key, counter)
-        return replace(known, counter=counter) if known is NO_LIMITS and counter else known
+        limits = self.learned.get(self.key, counter)
+        return replace(limits, counter=counter) if limits is NO_LIMITS and counter else limits
 
     def _same_window(self, last: Fitted) -> dict[str, Any]:
         """The keywords of the last send."""
@@ -308,13 +308,13 @@ class _RequestFlow:
         self.refused_chars = 0 if was_taken_before else sent.longest_result
 
     def _learn(self, refusal: Refusal, sent: SentRequest, raw: ModelLimits) -> ModelLimits:
-        """What the refusal told this conversation; ``known`` is what now holds for it."""
+        """What the refusal told this conversation; ``limits`` are what now holds for it."""
         talk = "" if self.fitted is None else self.fitted.conversation
         fresh = limits_from_refusals.learn_from_refusal(refusal, sent, raw, talk)
         if fresh is not raw:
             self.learned.put(self.key, fresh)
             self._tell_learned(fresh, refusal)
-        self.known = fresh.for_conversation(talk)
+        self.limits = fresh.for_conversation(talk)
         return fresh
 
     def _tell_learned(self, fresh: ModelLimits, refusal: Refusal) -> None:
@@ -488,27 +488,27 @@ class _RequestFlow:
         return {"format": facts_of(self.fitted).format}
 
 
-def rules_of(known: ModelLimits) -> tuple[str, ...]:
+def rules_of(limits: ModelLimits) -> tuple[str, ...]:
     """The rules of an endpoint that hold for every conversation."""
-    lowered = known.output is not None and len(known.told.get("output", ())) >= CONVERSATIONS
-    return (*known.known_rules, *([f"{OUTPUT}{known.output}"] if lowered else []))
+    lowered = limits.output is not None and len(limits.told.get("output", ())) >= CONVERSATIONS
+    return (*limits.known_rules, *([f"{OUTPUT}{limits.output}"] if lowered else []))
 
 
-def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, known: ModelLimits) -> Fitted:
+def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, limits: ModelLimits) -> Fitted:
     """``fitted``, or ``request`` fitted again with ``fit`` where it is above a learned limit."""
-    mine = known.for_conversation(fitted.conversation)
+    mine = limits.for_conversation(fitted.conversation)
     words = limits_from_refusals.keywords_for_known_limits(
         mine, facts_of(fitted).settings, sent_as(fitted, mine)
     )
     return fit(request, **words) if words else fitted
 
 
-def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentRequest:
+def sent_as(fitted: Fitted, limits: ModelLimits, full: bool = False) -> SentRequest:
     """The sizes of a fitted request; bytes and longest result are 0 unless ``full`` or needed for
-    ``known``."""
+    ``limits``."""
     facts = facts_of(fitted)
-    size = facts.body_bytes if full or known.request_bytes else 0
-    longest = facts.longest_result if full or known.unnamed else 0
+    size = facts.body_bytes if full or limits.request_bytes else 0
+    longest = facts.longest_result if full or limits.unnamed else 0
     return SentRequest(
         fitted.tokens_after + facts.held_tokens, size, facts.output_asked, facts.window,
         facts.scale, longest, facts.managed, facts.server_state and not facts.held_tokens,

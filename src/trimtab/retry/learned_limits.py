@@ -116,14 +116,18 @@ class ModelLimits:
     @property
     def known_rules(self) -> tuple[str, ...]:
         """The rules of the endpoint that enough conversations were refused for."""
-        return tuple(name for name, told in self.rules.items() if len(told) >= CONVERSATIONS)
+        return tuple(
+            name
+            for name, conversations in self.rules.items()
+            if len(conversations) >= CONVERSATIONS
+        )
 
     def for_conversation(self, conversation: str) -> ModelLimits:
         """What holds for one conversation: what it was told itself, or what several were told."""
         hidden = [
             name
-            for kind, told in self.told.items()
-            if len(told) < CONVERSATIONS and conversation not in told
+            for kind, conversations in self.told.items()
+            if len(conversations) < CONVERSATIONS and conversation not in conversations
             for name in KINDS.get(kind, ())
         ]
         return replace(self, **{name: getattr(NO_LIMITS, name) for name in hidden})
@@ -136,8 +140,8 @@ class ModelLimits:
         main = KINDS[kind][0]
         same = getattr(self, main) == getattr(before, main)
         others = before.told.get(kind, ()) if same else ()
-        told = tuple(dict.fromkeys((*others, conversation)))[-CONVERSATIONS:]
-        return replace(self, told={**before.told, kind: told})
+        conversations = tuple(dict.fromkeys((*others, conversation)))[-CONVERSATIONS:]
+        return replace(self, told={**before.told, kind: conversations})
 
 
 NO_LIMITS = ModelLimits()
@@ -178,23 +182,23 @@ class LearnedLimits:
                 unnamed = None
             if unnamed and len(unnamed) == 3:  # a row of release 0.1: learned from one refusal
                 unnamed = [*unnamed, 1]
-            known = ModelLimits(**{
+            limits = ModelLimits(**{
                 **{name: value for name, value in row.items() if name != "mends"},
                 "short": tuple(short) if short else None,
                 "unnamed": tuple(unnamed) if unnamed else None,
                 "told": _tuples(row.get("told")),
                 "rules": _tuples(row.get("rules")),
             })  # fmt: skip
-            fresh = self.clock() - known.at < BELIEVED[known.exactness]
+            fresh = self.clock() - limits.at < BELIEVED[limits.exactness]
         except (TypeError, KeyError):  # a row of another release
             return NO_LIMITS
         if not fresh:
             return NO_LIMITS
-        return known.by_counter(counter) if counter else known
+        return limits.by_counter(counter) if counter else limits
 
-    def put(self, key: str, known: ModelLimits) -> None:
-        """Store ``known`` under ``key``, dated now."""
-        self._facts[key] = asdict(replace(known, at=self.clock()))
+    def put(self, key: str, limits: ModelLimits) -> None:
+        """Store ``limits`` under ``key``, dated now."""
+        self._facts[key] = asdict(replace(limits, at=self.clock()))
 
     def forget(self, key: str) -> None:
         """Forget what was learned for ``key``."""
@@ -202,37 +206,37 @@ class LearnedLimits:
 
     def items(self) -> list[tuple[str, ModelLimits]]:
         """(key, limits) of all that is known and has not expired, by key."""
-        known = ((key, self.get(key)) for key in sorted(self._facts))
-        return [(key, limits) for key, limits in known if limits is not NO_LIMITS]
+        every = ((key, self.get(key)) for key in sorted(self._facts))
+        return [(key, limits) for key, limits in every if limits is not NO_LIMITS]
 
     def accepted(self, key: str, tokens: int, output: int, counter: str = "") -> None:
         """Record that a prompt of ``tokens`` (ours) was accepted; drop limits it contradicts."""
-        known = self.get(key, counter)
-        if known is NO_LIMITS:
+        limits = self.get(key, counter)
+        if limits is NO_LIMITS:
             return
-        room = known.prompt_tokens(output)
+        room = limits.prompt_tokens(output)
         if room is not None and tokens > room:
-            beyond = known.refused is not None and tokens >= known.refused
-            refused = None if beyond else known.refused
-            self.put(key, replace(known, limit=None, refused=refused, accepted=tokens))
-        elif known.limit is None and known.refused is not None and tokens > known.accepted:
-            self.put(key, replace(known, accepted=tokens))
+            beyond = limits.refused is not None and tokens >= limits.refused
+            refused = None if beyond else limits.refused
+            self.put(key, replace(limits, limit=None, refused=refused, accepted=tokens))
+        elif limits.limit is None and limits.refused is not None and tokens > limits.accepted:
+            self.put(key, replace(limits, accepted=tokens))
 
     def accepted_chars(self, key: str, longest: int) -> None:
         """Record that a tool result of ``longest`` chars was accepted after a refusal without a
         reason: one as long as what was refused shows that the length was not the reason."""
-        known = self.get(key)
-        if known.unnamed is None:
+        limits = self.get(key)
+        if limits.unnamed is None:
             return
-        accepted, refused, at, times = known.unnamed
+        accepted, refused, at, times = limits.unnamed
         if longest >= refused:
-            self.put(key, replace(known, unnamed=None))
+            self.put(key, replace(limits, unnamed=None))
         elif longest > accepted:
-            self.put(key, replace(known, unnamed=(longest, refused, at, times)))
+            self.put(key, replace(limits, unnamed=(longest, refused, at, times)))
 
 
 def _tuples(row: Any) -> dict[str, tuple[str, ...]]:
-    return {str(name): tuple(told) for name, told in row.items()} if row else {}
+    return {str(name): tuple(conversations) for name, conversations in row.items()} if row else {}
 
 
 def destination_in(key: str) -> str:

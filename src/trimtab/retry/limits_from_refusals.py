@@ -74,13 +74,13 @@ def may_be_too_large(refusal: Refusal, sent: SentRequest) -> bool:
 
 
 def learn_from_refusal(
-    refusal: Refusal, sent: SentRequest, known: ModelLimits, conversation: str = ""
+    refusal: Refusal, sent: SentRequest, limits: ModelLimits, conversation: str = ""
 ) -> ModelLimits:
-    """``known`` updated with what ``refusal`` told ``conversation``; the same object if it says
+    """``limits`` updated with what ``refusal`` told ``conversation``; the same object if it says
     nothing new."""
-    mine, kind = known.for_conversation(conversation), ""
-    if refusal.limit is None and known.limit is None:
-        mine = known  # sizes that others were refused and accepted with bound a guess, too
+    mine, kind = limits.for_conversation(conversation), ""
+    if refusal.limit is None and limits.limit is None:
+        mine = limits  # sizes that others were refused and accepted with bound a guess, too
     fresh = mine
     if refusal.kind == "too_long":
         kind, fresh = "tokens", _tokens(refusal, sent, mine)
@@ -91,35 +91,35 @@ def learn_from_refusal(
     elif refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
         kind, fresh = "bytes", replace(mine, request_bytes=refusal.limit)
     if fresh is mine:
-        return known
-    if kind != "tokens" and known.limit is None and known.refused is None:
+        return limits
+    if kind != "tokens" and limits.limit is None and limits.refused is None:
         fresh = replace(fresh, exactness="exact")
     learned = {name: getattr(fresh, name) for name in KINDS[kind]}
-    return replace(known, **{**learned, "exactness": fresh.exactness}).taught(
-        kind, conversation, known
+    return replace(limits, **{**learned, "exactness": fresh.exactness}).taught(
+        kind, conversation, limits
     )
 
 
-def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
+def _tokens(refusal: Refusal, sent: SentRequest, limits: ModelLimits) -> ModelLimits:
     if sent.unseen:
         if refusal.limit is None:
-            return known
-        return replace(known, limit=refusal.limit, exactness=refusal.exactness)
-    refused = min(sent.tokens, known.refused or sent.tokens)
+            return limits
+        return replace(limits, limit=refusal.limit, exactness=refusal.exactness)
+    refused = min(sent.tokens, limits.refused or sent.tokens)
     if refusal.limit is None:
-        accepted = min(known.accepted, refused - 1)
-        return replace(known, limit=None, refused=refused, accepted=accepted, exactness="guess")
+        accepted = min(limits.accepted, refused - 1)
+        return replace(limits, limit=None, refused=refused, accepted=accepted, exactness="guess")
     whole = refusal.requested is not None and refusal.output is None
     counts = refusal.output is not None or (not whole and sent.output < refusal.limit // 2)
     output = refusal.output if refusal.output is not None else (sent.output if counts else 0)
     stated = None if refusal.requested is None else refusal.requested - (refusal.output or 0)
     least = (refusal.limit - output) / (max(sent.tokens, 1) * _MARGIN)
-    factor = max(known.ratio if known.limit else 1.0, least)
+    factor = max(limits.ratio if limits.limit else 1.0, least)
     if refusal.exactness == "exact" and stated is not None and not sent.managed:
         factor = ratio(stated, sent.tokens)
     return replace(
-        known, limit=refusal.limit, ratio=max(factor, 0.01), accepted=0, refused=refused,
-        output_counts=counts or known.output_counts, exactness=refusal.exactness,
+        limits, limit=refusal.limit, ratio=max(factor, 0.01), accepted=0, refused=refused,
+        output_counts=counts or limits.output_counts, exactness=refusal.exactness,
     )  # fmt: skip
 
 
@@ -148,25 +148,26 @@ def _images(refusal: Refusal) -> int:
 
 
 def keywords_for_known_limits(
-    known: ModelLimits, asked: Settings, sent: SentRequest
+    limits: ModelLimits, settings: Settings, sent: SentRequest
 ) -> dict[str, Any]:
-    """Keywords for ``fit`` that apply the limits in ``known``; {} if ``sent`` meets them anyway.
+    """Keywords for ``fit`` that apply ``limits``; {} if ``sent`` meets them anyway.
 
-    ``asked``: the settings so far; the keywords are never laxer.
+    ``settings``: those so far; the keywords are never laxer.
     """
     words: dict[str, Any] = {}
-    room = known.prompt_tokens(sent.output)
-    if room is not None and sent.tokens > (asked.trigger or asked.window_trigger or TRIGGER) * room:
-        words |= _window(room, known, sent)
-    chars = known.allowed_chars(sent.longest_result)
+    room = limits.prompt_tokens(sent.output)
+    trigger = settings.trigger or settings.window_trigger or TRIGGER
+    if room is not None and sent.tokens > trigger * room:
+        words |= _window(room, limits, sent)
+    chars = limits.allowed_chars(sent.longest_result)
     tight: dict[str, Any] = {
         name: value
         for name, value in (
-            ("request_bytes", known.request_bytes),
-            ("result_chars", known.result_chars if chars is None else chars),
-            ("images", known.images),
+            ("request_bytes", limits.request_bytes),
+            ("result_chars", limits.result_chars if chars is None else chars),
+            ("images", limits.images),
         )
-        if value is not None and ((given := getattr(asked, name)) is None or value < given)
+        if value is not None and ((given := getattr(settings, name)) is None or value < given)
     }
     if tight and ("window" in words or _exceeds(tight, sent)):
         words["settings"] = Settings(**tight)
@@ -178,40 +179,40 @@ def _exceeds(tight: dict[str, int], sent: SentRequest) -> bool:
     return sent.body_bytes > tight.get("request_bytes", -1)
 
 
-def _window(room: int, known: ModelLimits, sent: SentRequest) -> dict[str, int]:
-    reserve = sent.output if known.output_counts else 0
+def _window(room: int, limits: ModelLimits, sent: SentRequest) -> dict[str, int]:
+    reserve = sent.output if limits.output_counts else 0
     return {"window": max(int(room * sent.scale), 1) + reserve, "reserve": reserve}
 
 
 def keywords_for_retry(
-    refusal: Refusal, sent: SentRequest, known: ModelLimits, asked: Settings,
+    refusal: Refusal, sent: SentRequest, limits: ModelLimits, settings: Settings,
     first: SentRequest | None = None, result_chars: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Keywords for ``fit`` to make the next, smaller request; {} if there is nothing to reduce.
 
-    ``asked``: the settings of the refused request; ``first``: what was sent at first, if this
+    ``settings``: those of the refused request; ``first``: what was sent at first, if this
     refusal is the second for size: the next send is the last, and goes to the floor of what is
     named or seen; ``result_chars``: chars to which each tool result is cut after a refusal without
     a reason, 0: not cut.
     """
-    last, room = first is not None, known.prompt_tokens(sent.output)
+    last, room = first is not None, limits.prompt_tokens(sent.output)
     base, share = first or sent, SHARES[last]
     if names_nothing(refusal):
-        return _for_nothing_named(refusal, sent, asked, result_chars, base if last else None)
+        return _for_nothing_named(refusal, sent, settings, result_chars, base if last else None)
     if refusal.kind == "too_long":
         if refusal.excess and refusal.excess < sent.tokens:
             return _guessed(int(sent.tokens * (1 - _EXCESS_MARGIN)) - refusal.excess, sent)
         if room is None or room >= _NEAR * sent.tokens:
             return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
-        return _window(room, known, sent) if room > 0 else {}
+        return _window(room, limits, sent) if room > 0 else {}
     if refusal.rule == "images":
-        return {"settings": _limited(asked, images=_images(refusal))}
+        return {"settings": _limited(settings, images=_images(refusal))}
     if refusal.rule == "string_too_long":
-        chars = known.result_chars
-        return {"settings": _limited(asked, result_chars=chars)} if chars else {}
-    size = known.request_bytes or min(int(base.body_bytes * share), sent.body_bytes - 1)
+        chars = limits.result_chars
+        return {"settings": _limited(settings, result_chars=chars)} if chars else {}
+    size = limits.request_bytes or min(int(base.body_bytes * share), sent.body_bytes - 1)
     shortest = {"result_chars": result_chars} if last and result_chars else {}
-    return {"settings": _limited(asked, request_bytes=size, **shortest)}
+    return {"settings": _limited(settings, request_bytes=size, **shortest)}
 
 
 def _guessed(room: int, sent: SentRequest) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def _guessed(room: int, sent: SentRequest) -> dict[str, Any]:
 
 
 def _for_nothing_named(
-    refusal: Refusal, sent: SentRequest, asked: Settings, result_chars: int,
+    refusal: Refusal, sent: SentRequest, settings: Settings, result_chars: int,
     first: SentRequest | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Keywords after a refusal without a reason: long tool results are cut, before the last send
@@ -228,14 +229,16 @@ def _for_nothing_named(
     words: dict[str, Any] = {}
     chars = min(result_chars, MIN_RESULT_CHARS) if first else result_chars
     if chars and sent.longest_result > chars:
-        words["settings"] = _limited(asked, result_chars=chars)
+        words["settings"] = _limited(settings, result_chars=chars)
     if may_be_too_large(refusal, first or sent):
         share = SHARES[first is not None]
         words |= _guessed(min(int((first or sent).tokens * share), sent.tokens - 1), sent)
     return words
 
 
-def _limited(asked: Settings, **tighter: int | None) -> Settings:
-    """The limits in ``asked``, with ``tighter`` replacing some of them."""
-    limits: dict[str, Any] = {name: asked.given[name] for name in LIMITS if name in asked.given}
+def _limited(settings: Settings, **tighter: int | None) -> Settings:
+    """The limits in ``settings``, with ``tighter`` replacing some of them."""
+    limits: dict[str, Any] = {
+        name: settings.given[name] for name in LIMITS if name in settings.given
+    }
     return Settings(**{**limits, **tighter})

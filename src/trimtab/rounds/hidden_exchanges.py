@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from trimtab.formats import FORMATS, Format
-from trimtab.rounds.request_layouts import history, runs, said
+from trimtab.rounds.request_layouts import history, runs, texts_and_calls
 from trimtab.rounds.stored_exchanges import StoredExchanges
 from trimtab.telemetry import logger
 
@@ -193,18 +193,20 @@ def _fronted(messages: list[Any], results: list[Any], kind: Format) -> list[Any]
 
 def turn_key(format: str, messages: list[Any], first: int, end: int) -> str:
     """The key of a model turn: a digest of its text, its calls and the message before it."""
-    words = [text for message in messages[first:end] for text in said(format, message) if text]
+    words = [
+        text for message in messages[first:end] for text in texts_and_calls(format, message) if text
+    ]
     before = [_plain(messages[first - 1])] if first else []
     return _digest([words, before])
 
 
 def hidden_exchange(
-    format: str, asked: list[Any], visible: list[Any], real: list[Any], results: list[Any]
+    format: str, client_messages: list[Any], visible: list[Any], real: list[Any], results: list[Any]
 ) -> tuple[str, HiddenExchange]:
-    """(key, exchange) of a turn: the messages ``asked`` by the client, what it got as ``visible``,
+    """(key, exchange) of a turn: the messages of the client, what it got as ``visible``,
     what that was in ``real``, and ``results`` that are still to be sent."""
-    messages, at = [*asked, *visible], len(asked)
-    before = _digest(_plain(asked[-1])) if asked else ""
+    messages, at = [*client_messages, *visible], len(client_messages)
+    before = _digest(_plain(client_messages[-1])) if client_messages else ""
     key = turn_key(format, messages, at, len(messages))
     return key, HiddenExchange(real, results, at, before)
 

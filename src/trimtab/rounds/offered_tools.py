@@ -93,11 +93,13 @@ def result(
         if name == NOTE:
             notes = note_tool(format)
             return notes.part(call_id, RecallAnswer(*noted(notes.notes(body), arguments)))
-        said = (_taken_out(session, body, name, arguments, keywords) if taken_out
+        answered = (_taken_out(session, body, name, arguments, keywords) if taken_out
                 else answer(RequestOriginals(session, body, **keywords), arguments))  # fmt: skip
     except TrimtabError as error:
-        said = RecallAnswer(f"Nothing was taken out: {error}", True)
-    return tool.part(call_id, said._replace(text=said.text + LAST) if last else said, name)
+        answered = RecallAnswer(f"Nothing was taken out: {error}", True)
+    return tool.part(
+        call_id, answered._replace(text=answered.text + LAST) if last else answered, name
+    )
 
 
 def _taken_out(
@@ -106,19 +108,22 @@ def _taken_out(
     text = {key: str(arguments.get(key) or "") for key in ("name", "first", "last", "words")}
     if tool == DISTILL:
         done = take_out(
-            session, body, lambda given: distill(given, {text["name"]: text["words"]}), **keywords
+            session,
+            body,
+            lambda transcript: distill(transcript, {text["name"]: text["words"]}),
+            **keywords,
         )
     elif tool == COMPRESS:
         ends = text["first"], text["last"]
         done = take_out(
-            session, body, lambda given: compress(given, *ends, text["words"]), **keywords
+            session, body, lambda transcript: compress(transcript, *ends, text["words"]), **keywords
         )
     else:
         names = arguments.get("names")
         wanted = [str(name) for name in names][:MAX_NAMES] if isinstance(names, list) else []
         if not wanted:
             return RecallAnswer(_listed(session, body, keywords))
-        done = take_out(session, body, lambda given: prune(given, wanted), **keywords)
+        done = take_out(session, body, lambda transcript: prune(transcript, wanted), **keywords)
     lines = [f"{result.name} is out: {result.tokens:,} tokens" for result in done.done]
     lines += [f"{name} stays: it {why}" for name, why in done.why_not.items()]
     if done.why_not:

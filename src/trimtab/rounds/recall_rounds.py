@@ -59,7 +59,7 @@ class RecallRounds:
         self._session, self._memory, self._facts = session, memory, facts
         self._names, self._model, self._alone = offered_tools.names(prune, notes), model, alone
         self._body: Any = None
-        self._asked: list[Any] = []
+        self._client_messages: list[Any] = []
         self._real: list[Any] = []
         self.sent = b""
         """The body of the newest round, if the request offers the tool."""
@@ -91,7 +91,7 @@ class RecallRounds:
         if why_not in (OWN, INTERNAL):
             return None
         self._conversation = conversation
-        self._asked = history(self._format, body)
+        self._client_messages = history(self._format, body)
         restored = self._memory.followed(body, self._facts)
         restored = self._memory.restored(self._format, conversation, restored, self._facts)
         if why_not:
@@ -159,6 +159,6 @@ class RecallRounds:
         if not FORMATS[self._format].results_in_user:
             real, results = [*real, *results], []
         key, hidden = hidden_exchange(
-            self._format, self._asked, rewriter.visible(), [*self._real, *real], results
+            self._format, self._client_messages, rewriter.visible(), [*self._real, *real], results
         )
         self._memory.put(self._conversation, key, hidden, self._facts)

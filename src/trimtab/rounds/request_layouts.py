@@ -19,7 +19,7 @@ def texts(content: Any) -> list[str]:
     return [text.strip() for text in values if isinstance(text, str)]
 
 
-def said(format: str, message: Any) -> list[str]:
+def texts_and_calls(format: str, message: Any) -> list[str]:
     """The texts and calls of a model's message, as the client must send them back."""
     table = FORMATS[format].table
     parts = list(table.read(message))

@@ -20,7 +20,7 @@ import pytest
 import zstandard
 
 import trimtab
-from trimtab.clients.decoding import Undecodable, decoded, decoder
+from trimtab.retry.content_encoding import Undecodable, decoded, decoder
 from trimtab.retry.refusals.response_errors import prompt_tokens
 
 WORDS = (

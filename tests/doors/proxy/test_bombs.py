@@ -17,7 +17,7 @@ from raw_provider import raw_provider, whole
 
 from trimtab import Session, interruption
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch, parts_of
-from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.retry.content_encoding import unpacked
 
 JSON = {"content-type": "application/json"}
 PACKED = {**JSON, "content-encoding": "gzip"}

@@ -19,11 +19,11 @@ from trimtab.proxy import ProxySettings, Upstream, standard
 from trimtab.proxy.callers.access import Access
 from trimtab.proxy.config.settings import read_address
 from trimtab.proxy.config.upstreams import choose
-from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import saved_dollars
+from trimtab.retry.content_encoding import unpacked
 
 ROUTES = [
     ("/v1/chat/completions", "", "openai-chat", None, None),

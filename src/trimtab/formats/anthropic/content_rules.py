@@ -132,6 +132,8 @@ def put_compaction_first(
         return
     index = end.part.path[-1]
     assert isinstance(index, int)
-    gone = [*whole, *((*place, "content", number) for number in range(index))]
-    ops: tuple[PathOp, ...] = tuple(Delete(path) for path in gone)
-    yield Repair(place, "what the compaction block replaced was taken out", ops, tuple(gone))
+    replaced_paths = [*whole, *((*place, "content", number) for number in range(index))]
+    ops: tuple[PathOp, ...] = tuple(Delete(path) for path in replaced_paths)
+    yield Repair(
+        place, "what the compaction block replaced was taken out", ops, tuple(replaced_paths)
+    )

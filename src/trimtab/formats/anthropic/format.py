@@ -187,10 +187,10 @@ def _dicts(value: Any) -> Iterator[dict[str, Any]]:
     return (one for one in _as_list(value) if isinstance(one, dict))
 
 
-def _is_managed(asked: Any) -> bool:
+def _is_managed(management: Any) -> bool:
     """Whether ``context_management`` tells the API to clear or compact content itself; thinking of
     which all is kept (Claude Code asks for that) is not."""
-    edits = _as_list(asked.get("edits")) if isinstance(asked, dict) else []
+    edits = _as_list(management.get("edits")) if isinstance(management, dict) else []
     return any(not isinstance(edit, dict) or edit.get("keep") != "all" for edit in edits)
 
 

@@ -72,9 +72,9 @@ def binds_thinking(facts: Facts) -> bool:
     Unknown models count as bound when their thinking is adaptive or not named: dropping a block
     that would have been accepted costs less than a refusal.
     """
-    known = generation(facts.model)
-    if known is not None:
-        return known >= (5, 1)
+    version = generation(facts.model)
+    if version is not None:
+        return version >= (5, 1)
     return facts.thinking != "enabled"
 
 

@@ -53,11 +53,11 @@ def dialect(model: str | None) -> str:
     other model name → bedrock-other.  No id, or the ARN of a profile, gives bedrock-anthropic, as
     it does for the token factor.
     """
-    known = (model or "").lower()
+    name = (model or "").lower()
     for family, pattern in _FAMILIES:
-        if pattern.search(known):
+        if pattern.search(name):
             return family
-    return "bedrock-other" if _NAMED.match(known) else "bedrock-anthropic"
+    return "bedrock-other" if _NAMED.match(name) else "bedrock-anthropic"
 
 
 def detect(tree: Any) -> str | None:
@@ -360,9 +360,9 @@ def _read_result(result: Any, path: Path, call_id: str) -> Iterator[Block]:
 
 def _read_reasoning(part: Any, path: Path) -> tuple[list[Block], Part]:
     """Reasoning text, or its encrypted form (characters of its base64 / 5)."""
-    said = _inner(part["reasoningContent"], "reasoningText")
-    if said:
-        text, signature = said.get("text"), said.get("signature")
+    thought = _inner(part["reasoningContent"], "reasoningText")
+    if thought:
+        text, signature = thought.get("text"), thought.get("signature")
         signed = isinstance(signature, str) and signature != ""
         block = Block(
             "reasoning", path, path, text if isinstance(text, str) else "", sealed=True,

@@ -79,12 +79,12 @@ def _live_part(message: Message) -> Message:
     if first == 0:
         return message
     depth = len(message.compaction.path)  # all parts stand in one list
-    gone = {part.path for part in message.parts[:first]}
-    blocks = tuple(block for block in message.blocks if block.item[:depth] not in gone)
+    replaced_paths = {part.path for part in message.parts[:first]}
+    blocks = tuple(block for block in message.blocks if block.item[:depth] not in replaced_paths)
     return Message(
         message.role, blocks, message.parts[first:], message.listed, message.marks,
         message.inner_marks, message.id, message.type, message.framed, message.unreadable,
-        tuple(one for one in message.tool_state if one[0][:depth] not in gone),
+        tuple(one for one in message.tool_state if one[0][:depth] not in replaced_paths),
     )  # fmt: skip
 
 

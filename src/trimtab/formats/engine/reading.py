@@ -77,10 +77,10 @@ class SharedMessageReader(MessageReader):
         """All messages; only objects not seen before are read."""
         read_messages = []
         for message in messages:
-            known = self._read.get(id(message))
-            if known is None:
-                known = self._read[id(message)] = (message, self._read_new(format, message))
-            read_messages.append(known[1])
+            entry = self._read.get(id(message))
+            if entry is None:
+                entry = self._read[id(message)] = (message, self._read_new(format, message))
+            read_messages.append(entry[1])
         return tuple(read_messages)
 
     def _read_new(self, format: Format, message: Tree) -> Message:
@@ -121,11 +121,11 @@ class ConversationReader(MessageReader):
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
         """All messages; only new or changed ones are read."""
         self._for(format)
-        known = self._unchanged(messages)
-        if known == len(messages) == len(self._views):
+        unchanged = self._unchanged(messages)
+        if unchanged == len(messages) == len(self._views):
             return self._views
-        views, copies = list(self._views[:known]), self._copies[:known]
-        for index in range(known, len(messages)):
+        views, copies = list(self._views[:unchanged]), self._copies[:unchanged]
+        for index in range(unchanged, len(messages)):
             message = messages[index]
             if index < len(self._copies) and self._is(index, message):
                 views.append(self._views[index])

@@ -27,19 +27,19 @@ anthropic leave out unset fields (their ``_transform``)."""
 _OTHER_DUMP: Mapping[str, Any] = {"exclude_unset": True, "by_alias": True}
 
 
-def as_json(given: Any) -> Any:
+def as_json(original: Any) -> Any:
     """The same value in dicts, lists and plain values; the same object if it already is.
 
     Raises InvalidRequest, with the path, for an object that is not from an SDK.
     """
     try:
-        marshal.dumps(given, 2)  # a fast check in C: it accepts only builtin types
+        marshal.dumps(original, 2)  # a fast check in C: it accepts only builtin types
     except ValueError:
         try:
-            return _as_json(given, ())
+            return _as_json(original, ())
         except RecursionError:
             raise too_deep() from None
-    return given
+    return original
 
 
 def _as_json(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -110,26 +110,26 @@ def _chat_message(value: Any, path: tuple[str | int, ...]) -> Any:
 # --- the way back ----------------------------------------------------------------------------
 
 
-def restored(tree: Any, plain: Any, given: Any) -> Any:
-    """``tree``, changed from ``plain``, with the caller's objects from ``given`` put back.
+def restored(tree: Any, plain: Any, original: Any) -> Any:
+    """``tree``, changed from ``plain``, with the caller's objects from ``original`` put back.
 
-    ``plain`` is the JSON that ``given`` was read as.
+    ``plain`` is the JSON that ``original`` was read as.
     """
     if tree is plain:
-        return given
-    if isinstance(given, dict) and isinstance(tree, dict) and isinstance(plain, dict):
+        return original
+    if isinstance(original, dict) and isinstance(tree, dict) and isinstance(plain, dict):
         return {
-            key: restored(value, plain[key], given[key]) if key in plain else value
+            key: restored(value, plain[key], original[key]) if key in plain else value
             for key, value in tree.items()
         }
-    if isinstance(given, list) and isinstance(tree, list) and isinstance(plain, list):
-        return _restored_list(tree, plain, given)
-    if isinstance(given, (dict, list, tuple)) or type(given) in _PLAIN:
+    if isinstance(original, list) and isinstance(tree, list) and isinstance(plain, list):
+        return _restored_list(tree, plain, original)
+    if isinstance(original, (dict, list, tuple)) or type(original) in _PLAIN:
         return tree
-    return _rebuilt(tree, given)
+    return _rebuilt(tree, original)
 
 
-def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _restored_list(tree: list[Any], plain: list[Any], original: list[Any]) -> list[Any]:
     """Unchanged items as the caller's objects; changed ones paired with the originals at the same
     position between unchanged ones."""
     places = {id(item): index for index, item in enumerate(plain) if type(item) not in _PLAIN}
@@ -141,10 +141,11 @@ def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[
         between = range(behind, before)
         if len(between) == len(changed):
             given_back.extend(
-                restored(item, plain[n], given[n]) for item, n in zip(changed, between, strict=True)
+                restored(item, plain[n], original[n])
+                for item, n in zip(changed, between, strict=True)
             )
         else:
-            given_back.extend(_like_its_neighbours(item, given) for item in changed)
+            given_back.extend(_like_its_neighbours(item, original) for item in changed)
         changed.clear()
 
     for item in tree:
@@ -153,24 +154,24 @@ def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[
             changed.append(item)
             continue
         settle(index)
-        given_back.append(given[index])
+        given_back.append(original[index])
         behind = index + 1
     settle(len(plain))
     return given_back
 
 
-def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
+def _like_its_neighbours(item: Any, original: list[Any]) -> Any:
     """A new item in the class of the other items of its list, if they share one."""
-    if given and all(_of_langchain(other) for other in given):
-        return _rebuilt(item, given[0])
-    kind = _shared_class(given)
+    if original and all(_of_langchain(other) for other in original):
+        return _rebuilt(item, original[0])
+    kind = _shared_class(original)
     return item if kind is None else _made(kind, item)
 
 
-def _shared_class(given: list[Any]) -> Any:
+def _shared_class(original: list[Any]) -> Any:
     """The narrowest model class that all items share (google-genai mixes ``ModelContent`` with
     ``Content``); None if there is none."""
-    kinds = {type(other): None for other in given}
+    kinds = {type(other): None for other in original}
     if not kinds or any(kind in _PLAIN or kind in (dict, list) for kind in kinds):
         return None
     shared = (kind for kind in next(iter(kinds)).__mro__ if all(issubclass(k, kind) for k in kinds))

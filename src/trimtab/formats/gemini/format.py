@@ -224,8 +224,8 @@ def _read_call(item: Any, key: str, path: Path) -> Read:
 
 def _id(value: Any, path: Path) -> tuple[str, Path]:
     """The given id and its path; ("", ()) if there is none."""
-    given = value.get("id")
-    return (given, (*path, "id")) if isinstance(given, str) and given else ("", ())
+    call_id = value.get("id")
+    return (call_id, (*path, "id")) if isinstance(call_id, str) and call_id else ("", ())
 
 
 def _read_result(item: Any, key: str, path: Path) -> Read:
@@ -360,5 +360,5 @@ def answered(result: Any, text: str, *, marked: Any = None) -> Any:
     values = list(response.items()) if isinstance(response, dict) else []
     lone = len(values) == 1 and isinstance(values[0][1], str)
     kept = {name: v for name, v in result[key].items() if name not in ("response", "parts")}
-    said = {values[0][0] if lone else "result": text}
-    return {**result, key: {**kept, "response": said}}
+    content_key = values[0][0] if lone else "result"
+    return {**result, key: {**kept, "response": {content_key: text}}}

@@ -43,12 +43,12 @@ def detect(tree: Any) -> str | None:
     if isinstance(tree, dict):
         if "messages" in tree or "contents" in tree:
             return None
-        given = tree.get("input")
+        value = tree.get("input")
         own_key = next((key for key in _OWN_KEYS if tree.get(key) is not None), None)
-        if own_key and (given is not None or own_key == "previous_interaction_id"):
+        if own_key and (value is not None or own_key == "previous_interaction_id"):
             return f"the body has {own_key}"
-        first = given[0] if isinstance(given, list) and given else given
-        return _by_content(first) or (_by_items(given) if isinstance(given, list) else None)
+        first = value[0] if isinstance(value, list) and value else value
+        return _by_content(first) or (_by_items(value) if isinstance(value, list) else None)
     return _by_items(tree)
 
 
@@ -87,12 +87,12 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     if not isinstance(tree, dict):
         return ()
     blocks = []
-    said = tree.get("system_instruction")
+    prompt = tree.get("system_instruction")
     path: Path = ("system_instruction",)
-    if isinstance(said, str):
-        blocks.append(Block("system", path, path, said))
-    elif said:
-        blocks.append(other_block(said, path))
+    if isinstance(prompt, str):
+        blocks.append(Block("system", path, path, prompt))
+    elif prompt:
+        blocks.append(other_block(prompt, path))
     tools = tree.get("tools")
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         path = ("tools", index)
@@ -100,12 +100,12 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     if isinstance(tree.get("response_format"), (dict, list)):
         path = ("response_format",)
         blocks.append(Block("tools", path, path, compact(tree["response_format"]), sealed=True))
-    given = tree.get("input")
+    value = tree.get("input")
     path = ("input",)
-    if isinstance(given, str):  # equals one user message
-        blocks.append(Block("text", path, path, given, fixed_tokens=MESSAGE_TOKENS))
-    elif isinstance(given, dict):
-        blocks += [_below(block, path) for block in _content(given, (), "text")]
+    if isinstance(value, str):  # equals one user message
+        blocks.append(Block("text", path, path, value, fixed_tokens=MESSAGE_TOKENS))
+    elif isinstance(value, dict):
+        blocks += [_below(block, path) for block in _content(value, (), "text")]
     return tuple(blocks)
 
 
@@ -230,8 +230,8 @@ def _call(step: Any) -> Message:
 
 
 def _id(step: Any, key: str) -> tuple[str, Path]:
-    given = step.get(key)
-    return (given, (key,)) if isinstance(given, str) else ("", (key,))
+    text = step.get(key)
+    return (text, (key,)) if isinstance(text, str) else ("", (key,))
 
 
 def _result(step: Any) -> Message:
@@ -319,9 +319,9 @@ def why_no_tool(body: Mapping[str, Any]) -> str:
     """The provider keeps the interaction, or its input is neither a text nor a list of steps."""
     if body.get("store") is not False or body.get("previous_interaction_id"):
         return own_tools.STATE
-    given = body.get(PARTS.messages)
-    if isinstance(given, str):
+    value = body.get(PARTS.messages)
+    if isinstance(value, str):
         return ""
-    steps = given if isinstance(given, list) else [None]
+    steps = value if isinstance(value, list) else [None]
     of_steps = all(isinstance(s, dict) and s.get("type") not in (None, *CONTENT) for s in steps)
     return "" if of_steps else own_tools.PARTS

@@ -33,10 +33,10 @@ def given_id(call_id: str) -> str:
     if not _SPELLED.fullmatch(call_id):
         return call_id
     try:
-        given = re.sub(r"-([0-9a-f]+)-", lambda odd: chr(int(odd[1], 16)), call_id[3:])
+        original = re.sub(r"-([0-9a-f]+)-", lambda odd: chr(int(odd[1], 16)), call_id[3:])
     except (ValueError, OverflowError):
         return call_id
-    return given if spelled_id(given) == call_id else call_id
+    return original if spelled_id(original) == call_id else call_id
 
 
 class Renames:

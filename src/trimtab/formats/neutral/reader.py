@@ -37,7 +37,7 @@ class NeutralReader:
 
     def __init__(self, table: ConversionTable, log: ConversionLog) -> None:
         self.table, self.parts, self.log = table, table.parts, log
-        self._known: dict[tuple[PartRow, str], list[tuple[Path, frozenset[str]]]] = {}
+        self._keys_of_rows: dict[tuple[PartRow, str], list[tuple[Path, frozenset[str]]]] = {}
         self._unnamed = Counter[str]()
         self._made = set[str]()
 
@@ -142,18 +142,18 @@ class NeutralReader:
             self.lose(NeutralPart("other", path, word, PartRow("other"), message))
             return None
         found = (part._replace(path=(*path, *part.path)) for part in parts.read(message))
-        said = tuple(self._parts(found, message))
+        spoken = tuple(self._parts(found, message))
         if not is_item:
-            known = {"role", parts.item_by, *parts.parts, *self.table.quiet}
-            self.list_unknown(message, known, path)
+            known_keys = {"role", parts.item_by, *parts.parts, *self.table.quiet}
+            self.list_unknown(message, known_keys, path)
             if speaker == "other":
                 self.log.lose(path, "role", f"the role {message.get('role')} became user")
         role: Role = speaker if speaker in ("system", "assistant") else "user"
-        if parts.of_items and not said and (is_item or role == "assistant"):
+        if parts.of_items and not spoken and (is_item or role == "assistant"):
             return None
         if parts.of_items and role == "assistant":
-            path = said[0].path
-        return NeutralTurn(role, said, path, message["role"] if role == "system" else "")
+            path = spoken[0].path
+        return NeutralTurn(role, spoken, path, message["role"] if role == "system" else "")
 
     def _parts(self, found: Iterable[NeutralPart], message: Any) -> list[Part]:
         parts: list[Part] = []
@@ -296,8 +296,8 @@ class NeutralReader:
                     word = str(tool.get("type") or tool.get("name") or next(iter(tool), "tool"))
                     self.log.lose(path, word, "a tool of the server")
                 continue
-            known = {*_TOOL, *self.table.quiet, str(self.parts.tools.schema[0])}
-            self.log.rest(declaration, known, path)
+            known_keys = {*_TOOL, *self.table.quiet, str(self.parts.tools.schema[0])}
+            self.log.rest(declaration, known_keys, path)
             name, about = str(declaration["name"]), str(declaration.get("description") or "")
             schema, custom = self.schema(declaration), self.free_form(tool, declaration)
             tools.append(Tool(name, about, schema, path, declaration.get("strict"), custom, mark))
@@ -325,40 +325,40 @@ class NeutralReader:
         """List the keys of a body, and of its sections, that no table names."""
         table = self.table
         settings = ((*section, key) for section, names in table.settings.items() for key in names)
-        known: dict[Path, set[Any]] = {(): {*table.head[:1], table.parts.messages}}
+        keys_by_place: dict[Path, set[Any]] = {(): {*table.head[:1], table.parts.messages}}
         more = (*table.more_tools, *table.more_choices)
         tools = table.parts.tools
         for place in (*settings, tools.path, tools.choice, *more):
             for depth, key in enumerate(place):
-                known.setdefault(place[:depth], set()).add(key)
-        for path, keys in known.items():
+                keys_by_place.setdefault(place[:depth], set()).add(key)
+        for path, keys in keys_by_place.items():
             if section := value_at(body, path):
                 self.log.rest(section, keys, path)
 
     def _list_unknown_of_part(self, part: NeutralPart) -> None:
         if not isinstance(part.value, dict):
             return
-        found = self._known.get((part.row, part.type))
+        found = self._keys_of_rows.get((part.row, part.type))
         if found is None:
-            found = self._known[part.row, part.type] = self._known_keys(part)
+            found = self._keys_of_rows[part.row, part.type] = self._known_keys(part)
         for place, keys in found:
             self.list_unknown(value_at(part.value, place), keys, (*part.path, *place))
 
     def _known_keys(self, part: NeutralPart) -> list[tuple[Path, frozenset[str]]]:
         """The keys of a part and of its objects that its row names."""
         row, quiet = part.row, self.table.quiet | {"type", "role"}
-        known: dict[Path, frozenset[str]] = {(): quiet | {part.type}}
+        keys_by_place: dict[Path, frozenset[str]] = {(): quiet | {part.type}}
         for place in (row.id, row.name, row.payload, row.error):
             for depth in range(min(len(place), 2)):
-                keys = known.get(place[:depth], self.table.quiet)
-                known[place[:depth]] = keys | {str(place[depth])}
-        return list(known.items())
+                keys = keys_by_place.get(place[:depth], self.table.quiet)
+                keys_by_place[place[:depth]] = keys | {str(place[depth])}
+        return list(keys_by_place.items())
 
-    def list_unknown(self, value: Any, known: Set[str], path: Path) -> None:
+    def list_unknown(self, value: Any, known_keys: Set[str], path: Path) -> None:
         """List the keys of an object that are not known and have no usual value."""
-        if isinstance(value, dict) and not value.keys() <= known:
+        if isinstance(value, dict) and not value.keys() <= known_keys:
             usual = {key for key, usual in self.table.usual.items() if value.get(key) == usual}
-            self.log.rest(value, known | usual, path)
+            self.log.rest(value, known_keys | usual, path)
 
 
 _TOOL = frozenset(("type", "name", "description", "strict", "format", "cache_control"))

@@ -97,10 +97,10 @@ class OpenAIChatRewriter(AnswerRewriter):
         calls = self._message.setdefault("tool_calls", [])
         while len(calls) <= index:
             calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        call, said = calls[index], piece.get("function") or {}
+        call, function = calls[index], piece.get("function") or {}
         call["id"] = piece.get("id") or call["id"]
         for key in ("name", "arguments"):
-            call["function"][key] += said.get(key) or ""
+            call["function"][key] += function.get(key) or ""
         for key in piece.keys() - {"index", "id", "type", "function"}:
             call[key] = piece[key]
         if index not in self._parts:  # its name came
@@ -131,8 +131,8 @@ class OpenAIChatRewriter(AnswerRewriter):
     def visible(self) -> list[Any]:
         """One message: the texts of all rounds, the calls of the last."""
         *before, last = self._shown()
-        said = "".join(str(one.get("content") or "") for one in (*before, last))
-        return [{**last, "content": said or None}]
+        text = "".join(str(one.get("content") or "") for one in (*before, last))
+        return [{**last, "content": text or None}]
 
     def _ended(self, name: str, tree: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """The reason to stop, or what all rounds cost."""

@@ -57,27 +57,27 @@ def respell_ids_to_nine(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """Ids respelled as nine letters and digits, calls and results alike."""
-    taken = {
+    used_ids = {
         part.id for m in transcript.messages for part in m.parts if _NINE.fullmatch(part.id or "")
     }
     new: dict[str, str] = {}
     for finding in findings:
         old = finding.data[1].id
         if old and old not in new:
-            new[old] = _nine(old, taken)
-            taken.add(new[old])
+            new[old] = _nine(old, used_ids)
+            used_ids.add(new[old])
     if new:
         ops = tuple(rename_all(transcript, new))
         yield Repair(findings[0].path, f"{len(new)} call id(s) respelled", ops)
 
 
-def _nine(old: str, taken: set[str]) -> str:
+def _nine(old: str, used_ids: set[str]) -> str:
     """The same nine characters for the same id, on every machine."""
     for salt in range(1_000):
         data = f"{salt or ''}{old}".encode("utf-8", "surrogatepass")
         value = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
         letters = "".join(_LETTERS[value // 62**place % 62] for place in range(9))
-        if letters not in taken:
+        if letters not in used_ids:
             return letters
     raise ValueError("no free id")
 
@@ -244,13 +244,13 @@ def scan_contents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         if message.role != "assistant":
             continue
         path = (*transcript.base, number, "content")
-        said = [block for block in message.blocks if block.path[0] == "content"]
-        said = [block for block in said if block.text or block.kind != "text"]
+        contents = [block for block in message.blocks if block.path[0] == "content"]
+        contents = [block for block in contents if block.text or block.kind != "text"]
         if message.listed and not any(p.path[:1] == ("content",) for p in message.parts):
             yield Finding("empty_parts", path, "content is an empty list")
-        if not said and not message.calls:
+        if not contents and not message.calls:
             yield Finding("empty_answer", path, "neither content nor tool_calls")
-        if said and message.calls:
+        if contents and message.calls:
             yield Finding("content_and_calls", path, "content beside tool_calls")
 
 

@@ -73,9 +73,9 @@ def _items(value: Any) -> list[Any]:
 
 def _thinking(tree: Any) -> str:
     """The thinking mode set by the request: "enabled", "disabled", or "" if it sets none."""
-    asked = tree.get("thinking")
-    if isinstance(asked, dict) and asked.get("type"):
-        return str(asked["type"])
+    thinking = tree.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type"):
+        return str(thinking["type"])
     if isinstance(tree.get("enable_thinking"), bool):
         return "enabled" if tree["enable_thinking"] else "disabled"
     return "disabled" if tree.get("reasoning_effort") == "none" else ""
@@ -176,8 +176,8 @@ def call_alone(message: Any, call: Any, words: str) -> list[Any]:
     """The message with this call and its reasoning, which some providers require."""
     lost = ("content", "tool_calls", "function_call", "refusal", "audio", "cache_control")
     kept = {key: value for key, value in message.items() if key not in lost}
-    said = words or ("" if message.get("content") == "" else None)
-    return [{"role": "assistant", "content": said, **kept, "tool_calls": [call]}]
+    content = words or ("" if message.get("content") == "" else None)
+    return [{"role": "assistant", "content": content, **kept, "tool_calls": [call]}]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:

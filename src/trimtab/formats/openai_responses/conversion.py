@@ -51,13 +51,13 @@ class ResponsesReader(NeutralReader):
             self.lose(part)
             return []
         self.log.lose(part.path, part.type, f"became a call of a tool {name!r}, or its result")
-        said = {key: value for key, value in part.value.items() if key not in _ITEM}
+        fields = {key: value for key, value in part.value.items() if key not in _ITEM}
         if part.kind == "call":
-            arguments = arguments_of(said.get("arguments", said), part.path, self.log)
+            arguments = arguments_of(fields.get("arguments", fields), part.path, self.log)
             return [CallPart(str(call_id), name, arguments, part.path)]
-        if "output" in said:
+        if "output" in fields:
             return [self.result(part)._replace(id=str(call_id))]
-        return [ResultPart(str(call_id), name, (JsonPart(said, part.path),), part.path)]
+        return [ResultPart(str(call_id), name, (JsonPart(fields, part.path),), part.path)]
 
     def lose(self, part: NeutralPart) -> None:
         """What the server holds."""
@@ -116,8 +116,8 @@ class ResponsesReader(NeutralReader):
 class ResponsesWriter(NeutralWriter):
     """Its items, and the instructions."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._custom = set[str]()  # ids of calls of free-form tools
 
     def head(self, turns: Sequence[NeutralTurn]) -> tuple[Any, Sequence[NeutralTurn]]:

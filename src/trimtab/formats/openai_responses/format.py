@@ -67,11 +67,11 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     if not isinstance(tree, dict):
         return ()
     blocks = []
-    said = tree.get("instructions")
-    if isinstance(said, str):
-        blocks.append(Block("system", ("instructions",), ("instructions",), said))
-    elif said:
-        blocks.append(other_block(said, ("instructions",)))
+    prompt = tree.get("instructions")
+    if isinstance(prompt, str):
+        blocks.append(Block("system", ("instructions",), ("instructions",), prompt))
+    elif prompt:
+        blocks.append(other_block(prompt, ("instructions",)))
     tools = tree.get("tools")
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         path: Path = ("tools", index)

@@ -188,9 +188,11 @@ def remove_duplicate_item(
             made = {n for first in thoughts for n in companions(transcript.messages, first)}
             ids = (Delete((*transcript.base, n, "id")) for n in sorted({*made, again})
                    if n == again or _loses_id(transcript.messages[n]))  # fmt: skip
-            taken = tuple((*transcript.base, n) for n in thoughts)
-            ops = (*map(Delete, taken), *ids)
-            yield Repair((*finding.path, "id"), "an item id taken off; the item stays", ops, taken)
+            thought_paths = tuple((*transcript.base, n) for n in thoughts)
+            ops = (*map(Delete, thought_paths), *ids)
+            yield Repair(
+                (*finding.path, "id"), "an item id taken off; the item stays", ops, thought_paths
+            )
 
 
 def _loses_id(message: Message) -> bool:

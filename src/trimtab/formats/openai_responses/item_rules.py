@@ -179,15 +179,15 @@ def rename_call_ids(
 ) -> Iterator[Repair]:
     """A call id of its own for each call that has none or another's, and for its output."""
     messages, base = transcript.messages, transcript.base
-    taken = {part.id for message in messages for part in (*message.calls, *message.results)}
+    used_ids = {part.id for message in messages for part in (*message.calls, *message.results)}
     for finding in findings:
         number = _number(transcript, finding)
         part, count = messages[number].calls[0], 2
         stem = part.id[: LONGEST_ID - 5] or "call"
-        while f"{stem}_{count}" in taken:
+        while f"{stem}_{count}" in used_ids:
             count += 1
         new = f"{stem}_{count}"
-        taken.add(new)
+        used_ids.add(new)
         ops: list[PathOp] = [Set((*finding.path, *part.id_path), new)]
         if finding.data is not None:
             result = messages[finding.data].results[0]

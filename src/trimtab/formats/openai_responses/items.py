@@ -65,14 +65,14 @@ def _id(item: Any) -> str | None:
 
 
 def _view(
-    role: Any, item: Any, blocks: list[Block], parts: tuple[Part, ...], *known: str,
+    role: Any, item: Any, blocks: list[Block], parts: tuple[Part, ...], *known_keys: str,
     kind: str, listed: bool = False,
 ) -> Message:  # fmt: skip
     """The message, with one more block for each unknown key that has a value."""
     more = [
         other_block(value, (key,))
         for key, value in item.items()
-        if key not in _KNOWN and key not in known and _says_something(value)
+        if key not in _KNOWN and key not in known_keys and _says_something(value)
     ]
     return Message(
         role, (*blocks, *more), parts, listed, id=_id(item), type=kind, framed=kind == "message"
@@ -153,8 +153,8 @@ def _reasoning(item: Any) -> Message:
         for part in (item.get(key) if isinstance(item.get(key), list) else ())
         if isinstance(part, dict) and isinstance(part.get("text"), str)
     ]
-    known = _KNOWN | {"summary", "content", "encrypted_content"}
-    more = [compact(v) for k, v in item.items() if k not in known and _says_something(v)]
+    known_keys = _KNOWN | {"summary", "content", "encrypted_content"}
+    more = [compact(v) for k, v in item.items() if k not in known_keys and _says_something(v)]
     payload, flaw = _encrypted(item)
     block = Block(
         "reasoning", (), (), "\n".join(texts), label="\n".join(more), sealed=True,

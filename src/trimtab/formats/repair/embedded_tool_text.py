@@ -111,8 +111,8 @@ def quote_repairs(transcript: Transcript, tree: Any) -> list[Repair]:
                 ops.append(Set(transcript.where(place), new))
                 taken.append(transcript.where(place))
         if ops:
-            said = "tool text in a user's message: quoted, so that it is no tool result"
-            repairs.append(Repair(taken[-1], said, tuple(ops), tuple(taken)))
+            done = "tool text in a user's message: quoted, so that it is no tool result"
+            repairs.append(Repair(taken[-1], done, tuple(ops), tuple(taken)))
     return repairs
 
 

@@ -27,8 +27,8 @@ def _scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
 def _leave_out(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """What the provider ignores is left out."""
     for finding in findings:
-        said = "left out of a body that was too large: the provider compacted it and ignores it"
-        yield Repair(finding.path, said, (Delete(finding.path),), (finding.path,))
+        done = "left out of a body that was too large: the provider compacted it and ignores it"
+        yield Repair(finding.path, done, (Delete(finding.path),), (finding.path,))
 
 
 _ROW = Rule(

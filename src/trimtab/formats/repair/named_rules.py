@@ -189,8 +189,8 @@ def _take_field(transcript: Transcript, tree: Any, findings: Sequence[Finding]) 
     keys = _OUTPUT_ONLY[kind] if key in _OUTPUT_ONLY.get(kind, ()) else (key,)
     found = (path for one in keys for path in places_of_field(tree, transcript.base, one, kind))
     for path in sorted(found, key=lambda path: [str(step).zfill(9) for step in path]):
-        said = f"{path[-1]!r} was taken out: the provider refuses this field"
-        yield Repair(path, said, (Delete(path),), (path,))
+        done = f"{path[-1]!r} was taken out: the provider refuses this field"
+        yield Repair(path, done, (Delete(path),), (path,))
 
 
 # --- the rest ------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def _lower_output(
         budget = _at(tree, _BUDGET)
         if type(budget) is int and budget >= most > _MIN_BUDGET:
             ops.append(Set(_BUDGET, max(_MIN_BUDGET, most // 2)))
-        said = f"the output limit was lowered from {value:,} to {most:,} tokens, as refused"
-        yield Repair(path, said, tuple(ops), (path,))
+        done = f"the output limit was lowered from {value:,} to {most:,} tokens, as refused"
+        yield Repair(path, done, tuple(ops), (path,))
 
 
 def _at(tree: Any, path: Path) -> Any:
@@ -234,8 +234,8 @@ def _take_reasoning(
         merges, blocks = transcript.format.merges_roles, transcript.messages[number].blocks
         whole = merges and all(block.kind == "reasoning" for block in blocks)
         for path in [message] if whole else items:
-            said = "reasoning was taken out: the provider does not take it as its own"
-            yield Repair(path, said, (Delete(path),), (path,))
+            done = "reasoning was taken out: the provider does not take it as its own"
+            yield Repair(path, done, (Delete(path),), (path,))
 
 
 def _take_ids(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
@@ -250,8 +250,8 @@ def _take_ids(transcript: Transcript, tree: Any, findings: Sequence[Finding]) ->
         elif item.get("role") == "user" or str(kind).endswith("_output"):
             reasoned = False
         elif not reasoned and kind in _WITH_ID and isinstance(item.get("id"), str):
-            path, said = (
+            path, done = (
                 (*transcript.base, number, "id"),
                 "sent without its id: its reasoning is gone",
             )
-            yield Repair(path, said, (Delete(path),), (path,))
+            yield Repair(path, done, (Delete(path),), (path,))

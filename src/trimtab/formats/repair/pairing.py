@@ -111,7 +111,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         waiting = [located.part.id for located in turn.calls]
         if not _differ(waiting):
             yield from _duplicate_calls(transcript, turn)
-        known = set(waiting)
+        call_ids = set(waiting)
         for located in (*turn.results, *turn.late):
             if located.part.id in waiting:
                 waiting.remove(located.part.id)
@@ -120,7 +120,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                         "result_late", path_of_part(transcript, located),
                         f"the result of {located.part.id} does not stand first", turn,
                     )  # fmt: skip
-            elif located.part.id in known:
+            elif located.part.id in call_ids:
                 yield Finding(
                     "duplicate_result", path_of_part(transcript, located),
                     f"a second result for call {located.part.id}", located,
@@ -134,8 +134,10 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                 )  # fmt: skip
         if waiting and open_tail and turn.stop == len(transcript.messages):
             # Calls that are just being run; but not one whose result stands before it.
-            known = {id for m in transcript.messages[: turn_range.first] for id in m.call_ids}
-            early = [c for c in turn.calls if c.part.id in (lone - known).intersection(waiting)]
+            earlier_ids = {id for m in transcript.messages[: turn_range.first] for id in m.call_ids}
+            early = [
+                c for c in turn.calls if c.part.id in (lone - earlier_ids).intersection(waiting)
+            ]
             waiting = [located.part.id for located in early]
             turn = turn._replace(calls=tuple(early))
         if waiting:
@@ -313,13 +315,13 @@ def rename_calls(
         ops: list[PathOp] = []
         seen: dict[str, int] = {}
         results = [*turn.results, *turn.late]
-        taken = {located.part.id for located in (*turn.calls, *results)}
+        used_ids = {located.part.id for located in (*turn.calls, *results)}
         for call in turn.calls:
             count = seen[call.part.id] = seen.get(call.part.id, 0) + 1
             answer = _pop_by_id(results, call.part.id)
             if (count == 1 and call.part.id) or not call.part.id_path:
                 continue
-            new = _fresh(call.part.id or "call", count, taken)
+            new = _fresh(call.part.id or "call", count, used_ids)
             ops.append(Set(_id_of(transcript, call), new))
             if answer is not None:
                 ops.append(Set(_id_of(transcript, answer), new))
@@ -329,12 +331,12 @@ def rename_calls(
             )
 
 
-def _fresh(call_id: str, count: int, taken: set[str]) -> str:
+def _fresh(call_id: str, count: int, used_ids: set[str]) -> str:
     new = f"{call_id}_{count}"
-    while new in taken:
+    while new in used_ids:
         count += 1
         new = f"{call_id}_{count}"
-    taken.add(new)
+    used_ids.add(new)
     return new
 
 
@@ -384,11 +386,11 @@ def turn_ranges(transcript: Transcript, start: int = 0) -> Iterator[TurnRange]:
             yield TurnRange(first, end, index)
 
 
-def last_turn_start(transcript: Transcript, known: int) -> int:
-    """The first message of the last model turn among the first ``known`` messages.  Everything
+def last_turn_start(transcript: Transcript, count: int) -> int:
+    """The first message of the last model turn among the first ``count`` messages.  Everything
     before it belongs to finished turns, whatever follows."""
     messages, merges = transcript.messages, transcript.format.merges_roles
-    number = known - 1
+    number = count - 1
     while number > 0:
         opens = messages[number].role == "assistant"
         if opens and not (merges and messages[number - 1].role == "assistant"):

@@ -21,10 +21,10 @@ RefusedRules = Mapping[str, frozenset[str] | None]
 _REFUSED, _WITHDRAWN, _ALL = "refused", "withdrawn", "*"
 
 
-def destination_of(given: str, model: str | None) -> str:
-    """The name of an endpoint and model among refused rules: 8 hex characters.  ``given``:
+def destination_of(address: str, model: str | None) -> str:
+    """The name of an endpoint and model among refused rules: 8 hex characters.  ``address``:
     ``api.openai.com|gpt-5.1``; "": only the model is known."""
-    text = given or f"|{model or ''}"
+    text = address or f"|{model or ''}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

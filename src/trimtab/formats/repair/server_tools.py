@@ -115,14 +115,14 @@ def remove_references(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """Take out references to tools that are not there; a result of nothing else says so."""
-    gone: dict[Path, list[Path]] = {}
+    paths_by_holder: dict[Path, list[Path]] = {}
     for finding in findings:
-        gone.setdefault(finding.path[:-1], []).append(finding.path)
+        paths_by_holder.setdefault(finding.path[:-1], []).append(finding.path)
     for finding in findings:
         holder = finding.path[:-1]
         op: PathOp = Delete(finding.path)
-        emptied = len(gone[holder]) == len(paths.get(tree, holder))
-        if emptied and holder[-1] == "content" and finding.path == gone[holder][0]:
+        emptied = len(paths_by_holder[holder]) == len(paths.get(tree, holder))
+        if emptied and holder[-1] == "content" and finding.path == paths_by_holder[holder][0]:
             text = f"[The tool {finding.data} is no longer available.]"
             op = Set(finding.path, transcript.format.text_part(text))
         done = f"a reference to the tool {finding.data}, which is not declared, was taken out"

@@ -55,7 +55,7 @@ class Shown(NamedTuple):
     kind: str = HTML
 
 
-_SAID = {
+_NOTICES = {
     "undo": "Undone: the original is sent from the next turn on, as long as it fits.",
     "pin": "Pinned: it is reduced no further.",
     "unpin": "Unpinned: it may be reduced again.",
@@ -194,10 +194,10 @@ class Dashboard(Addon):
         if edit is None:
             return Shown(404, message("Not found", "This session has no such edit."))
         texts = await in_worker(lambda: self._archive(session).texts(edit.handle))
-        said, token = _SAID.get(query.get("done", ""), ""), self._core.access.form_token()
+        notice, token = _NOTICES.get(query.get("done", ""), ""), self._core.access.form_token()
         step = query.get("step", "")
         return Shown(200, await in_worker(
-            lambda: views.edit(session, edit, *texts, token=token, said=said, step=step)
+            lambda: views.edit(session, edit, *texts, token=token, notice=notice, step=step)
         ))  # fmt: skip
 
     async def _keep(self, session: SessionRecord, query: dict[str, str]) -> bytes:
@@ -208,11 +208,11 @@ class Dashboard(Addon):
             body = request_views.texts(newest).get("came", "") if newest else ""
             archive = self._archive(session)
             preview = archive.preview(body.encode()) if body else None
-            said, wanted = _SAID.get(query.get("done", ""), ""), query.get("q", "")[:200]
+            notice, wanted = _NOTICES.get(query.get("done", ""), ""), query.get("q", "")[:200]
             found = archive.look_up(wanted) if session.edits else ""
             return keep_view.keep(
                 session, archive.pins(), preview, found, token=self._core.access.form_token(),
-                said=said, wanted=wanted,
+                notice=notice, wanted=wanted,
             )  # fmt: skip
 
         return await in_worker(show)
@@ -241,9 +241,9 @@ class Dashboard(Addon):
             return
         await self._act(path.removeprefix(HOME), form, reply)
 
-    async def _let_in(self, given: str, reply: HttpResponse) -> None:
+    async def _let_in(self, token: str, reply: HttpResponse) -> None:
         """Exchange a valid token for our cookie, and redirect to an address without the token."""
-        if not self._core.access.token_fits(given):
+        if not self._core.access.token_fits(token):
             await self._core.access.slow_down()
             await _page(reply, 401, sign_in(True))
             return
@@ -258,7 +258,7 @@ class Dashboard(Addon):
             await self._pin(name, session, form, reply)
             return
         edit = session.edits.get(form.get("handle", "")) if session else None
-        if session is None or edit is None or name not in _SAID:
+        if session is None or edit is None or name not in _NOTICES:
             await _page(reply, 404, message("Not found", "This session has no such edit."))
             return
         try:
@@ -276,8 +276,8 @@ class Dashboard(Addon):
     ) -> None:  # fmt: skip
         text, file = form.get("text", "").strip(), form.get("file", "").strip()
         if bool(text) == bool(file):
-            said = "Give a sentence or a file" + (", not both." if text else ".")
-            await _page(reply, 409, message("Not done", said))
+            notice = "Give a sentence or a file" + (", not both." if text else ".")
+            await _page(reply, 409, message("Not done", notice))
             return
         try:
             await in_worker(

@@ -35,11 +35,11 @@ from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.proxy.http.client_request import ClientRequest
-from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.records.request_record import agent_of
 from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.retry.content_encoding import unpacked
 from trimtab.telemetry import fault
 
 MAX_CONVERSATIONS = 200

@@ -24,8 +24,8 @@ def prepare(place: LaunchContext) -> Setup:
     )
     from_files: dict[str, str] = {}
     for file in files:
-        given = inner(read_json(file), "env")
-        from_files |= given if isinstance(given, dict) else {}
+        env = inner(read_json(file), "env")
+        from_files |= env if isinstance(env, dict) else {}
     variables = {**place.env, **from_files}
     setup = Setup()
     for variable, cloud in _CLOUDS.items():

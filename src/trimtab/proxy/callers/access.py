@@ -65,29 +65,29 @@ class Access:
 
     def authenticated(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries the token, in a header or in our cookie."""
-        fits = any(map(self.token_fits, _given(headers)))
+        fits = any(map(self.token_fits, _tokens_in(headers)))
         return fits or _same(self._cookie(headers), self.cookie())
 
     def may_send(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries the token or the clients' token: both let it be forwarded."""
-        return self.authenticated(headers) or any(map(self.lets_send, _given(headers)))
+        return self.authenticated(headers) or any(map(self.lets_send, _tokens_in(headers)))
 
-    def lets_send(self, given: str) -> bool:
+    def lets_send(self, token: str) -> bool:
         """Whether this is the token, or the one for clients."""
         clients = self.settings.client_token
-        return self.token_fits(given) or bool(clients and _same(given, clients))
+        return self.token_fits(token) or bool(clients and _same(token, clients))
 
     def in_path(self, path: str) -> tuple[str | None, str]:
         """The token at the beginning of a path (None without one), and the rest of the path."""
         if not path.startswith(PREFIX):
             return None, path
-        given, slash, rest = path.removeprefix(PREFIX).partition("/")
-        return given, slash + rest
+        token, slash, rest = path.removeprefix(PREFIX).partition("/")
+        return token, slash + rest
 
     def gives_wrong_token(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries something where a token may stand, and none is right."""
-        given = any(_given(headers)) or bool(self._cookie(headers))
-        return given and not self.may_send(headers)
+        token = any(_tokens_in(headers)) or bool(self._cookie(headers))
+        return token and not self.may_send(headers)
 
     async def slow_down(self) -> None:
         """Wait after a wrong token; the delay grows with their number."""
@@ -117,8 +117,8 @@ class Access:
     def _tokens(self) -> list[str]:
         return [one for one in (self.token, self.settings.client_token) if one]
 
-    def token_fits(self, given: str) -> bool:
-        return _same(given, self.token)
+    def token_fits(self, token: str) -> bool:
+        return _same(token, self.token)
 
     def cookie(self) -> str:
         """The cookie's value; it proves knowledge of the token without containing it."""
@@ -128,9 +128,9 @@ class Access:
         """The hidden field of our forms against cross-site requests: other sites cannot read it."""
         return hmac.new(self._secret, b"form", sha256).hexdigest()
 
-    def form_fits(self, given: str) -> bool:
+    def form_fits(self, token: str) -> bool:
         """Whether a form is ours."""
-        return _same(given, self.form_token())
+        return _same(token, self.form_token())
 
     def _cookie(self, headers: Mapping[str, str]) -> str:
         try:
@@ -140,7 +140,7 @@ class Access:
         return cookie.value if cookie else ""
 
 
-def _given(headers: Mapping[str, str]) -> list[str]:
+def _tokens_in(headers: Mapping[str, str]) -> list[str]:
     """What the headers that may carry a token hold."""
     values = (headers.get(name, "") for name in (HEADER, *credentials.HEADERS))
     return [credentials.bare_key(value) for value in values]
@@ -162,5 +162,5 @@ def _host(value: str) -> str:
         return ""
 
 
-def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+def _same(token: str, wanted: str) -> bool:
+    return hmac.compare_digest(token.encode("utf-8", "replace"), wanted.encode())

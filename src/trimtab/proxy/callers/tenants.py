@@ -74,7 +74,7 @@ class Tenants:
         """Of all texts in ``_growing``."""
         self._lock = Lock()
         self._served: OrderedDict[tuple[str, str], TenantSession] = OrderedDict()
-        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._tenants: dict[tuple[str, tuple[str, ...]], str] = {}
         """Tenants in the store, by upstream and all digests of their credential."""
         self._former: dict[tuple[str, str], tuple[str, ...]] = {}
         """Of a tenant that was kept as several: the others."""
@@ -96,10 +96,10 @@ class Tenants:
         names = fingerprints(headers, query, self.settings.key_headers)
         if len(names) < 2:
             return next(iter(names), NOBODY)
-        known = self._known.get((upstream.name, names))
-        if known is None:
-            known = self._stored(upstream, names)
-        return known
+        tenant = self._tenants.get((upstream.name, names))
+        if tenant is None:
+            tenant = self._stored(upstream, names)
+        return tenant
 
     def _stored(self, upstream: Upstream, names: tuple[str, ...]) -> str:
         """The first of these tenants that is in the store; the first of all if there is none."""
@@ -114,9 +114,9 @@ class Tenants:
             return names[0]
         tenant, *former = found
         with self._lock:
-            self._known[upstream.name, names] = tenant
-            if len(self._known) > MAX_KNOWN:
-                del self._known[next(iter(self._known))]
+            self._tenants[upstream.name, names] = tenant
+            if len(self._tenants) > MAX_KNOWN:
+                del self._tenants[next(iter(self._tenants))]
             if former:  # a page may have opened it without them
                 self._former[upstream.name, tenant] = tuple(former)
                 self._served.pop((upstream.name, tenant), None)

@@ -292,10 +292,10 @@ def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> Pro
         table.pop("upstream", None),
         table.pop("standard_upstreams", True),
     )
-    known = {key: table[key] for key in table if key in KEYS}
+    own_keys = {key: table[key] for key in table if key in KEYS}
     unknown = [key for key in table if key not in KEYS]
     problems = [f"{file}: unknown key {key}{nearest(key, _OF_FILES)}" for key in unknown]
-    values = dict(config.read_table(known, KEYS, str(file), problems))
+    values = dict(config.read_table(own_keys, KEYS, str(file), problems))
     if own_upstreams is not None or not with_standard:
         others = standard() if with_standard else ()
         values["upstreams"] = (*_upstreams(own_upstreams or [], str(file)), *others)

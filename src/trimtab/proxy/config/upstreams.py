@@ -66,8 +66,8 @@ class Upstream:
     def matches_header(self, headers: Mapping[str, str]) -> bool:
         """Whether the request has this upstream's header."""
         name, _, value = (part.strip() for part in self.header.partition(":"))
-        given = headers.get(name.lower())
-        return given is not None and (not value or given == value)
+        header_value = headers.get(name.lower())
+        return header_value is not None and (not value or header_value == value)
 
 
 def standard() -> tuple[Upstream, ...]:

@@ -15,7 +15,7 @@ SHOWN_EDITS = 40
 
 def keep(
     session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None, found: str, *,
-    token: str, said: str = "", wanted: str = "",
+    token: str, notice: str = "", wanted: str = "",
 ) -> bytes:  # fmt: skip
     """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept;
     ``found``: what a look-up of ``wanted`` in all that was cut answers."""
@@ -29,7 +29,7 @@ def keep(
     return page(
         "keep.html", "What stays", trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
         found=cut(found), wanted=wanted, address=f"{HOME}s/{session.id}/keep",
-        session=session.id, token=token, said=said, known=bool(session.conversation),
+        session=session.id, token=token, notice=notice, known=bool(session.conversation),
         named=named, others=len(pins) - len(named),
         preview=next_cut is not None, reason=next_cut.report.reason if next_cut else "",
         edits=[

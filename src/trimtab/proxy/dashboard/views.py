@@ -258,7 +258,7 @@ def actions(
 
 def edit(
     session: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
-    said: str = "", step: str = "",
+    notice: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
     """The page of one edit: the original beside what is sent.  For a fold: the table of contents of
     its steps, and the step with the number ``step``."""
@@ -273,7 +273,7 @@ def edit(
         "edit.html", row.handle, trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
         about=f"{row.kind} of {row.tool or 'text'}, turn {row.turn}: {row.why}",
         state=edit_state + (", pinned" if row.pinned else ""),
-        said=said, actions=actions(session, row, before is not None), token=token,
+        notice=notice, actions=actions(session, row, before is not None), token=token,
         session=session.id,
         before=None if shown is None else cut(shown), after=cut(after),
         stands=edit_state == "in force", is_undone="undone" in edit_state,

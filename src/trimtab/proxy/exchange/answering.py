@@ -20,10 +20,10 @@ from trimtab.proxy.exchange.provider_call import ProviderCall
 from trimtab.proxy.http.answer_usage import UsageReader, frames_for
 from trimtab.proxy.http.asgi import HttpResponse
 from trimtab.proxy.http.budgets import TooMuch
-from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards
 from trimtab.proxy.http.http_client import UpstreamFailed
 from trimtab.proxy.http.worker import in_worker
+from trimtab.retry.content_encoding import unpacked
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.proxy.http.answer_usage import TokenUsage
-from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import Raw
 from trimtab.proxy.http.http_client import HttpAnswer, HttpClient
+from trimtab.retry.content_encoding import unpacked
 from trimtab.retry.refusals.response_errors import error_in_body
 from trimtab.retry.refusals.stream_start import StreamStart
 

@@ -134,18 +134,18 @@ class ProviderCall:
         )  # fmt: skip
         effect = self._next(None)
         if isinstance(effect, Send) and effect.fitted is not None:
-            self.learned_room = effect.known.prompt_tokens(facts_of(effect.fitted).output_asked)
+            self.learned_room = effect.limits.prompt_tokens(facts_of(effect.fitted).output_asked)
         self.fit_milliseconds = (time.perf_counter() - began) * 1_000
         return effect
 
     def _fit(self, body: bytes, **keywords: Unpack[FitKeywords]) -> Fitted:
-        given: FitKeywords = {"format": cast(FormatName, self._request.format), **keywords}
+        fit_keywords: FitKeywords = {"format": cast(FormatName, self._request.format), **keywords}
         if self._changed:
-            given["recall"] = True
+            fit_keywords["recall"] = True
         if self._request.route.model:
-            given["model"] = self._request.route.model
+            fit_keywords["model"] = self._request.route.model
         source = self._source if body is self._text else None
-        return self._session.fit(source or body, **given)
+        return self._session.fit(source or body, **fit_keywords)
 
     async def answered(self, sent: HeldAnswer) -> bytes | None:
         """What to send instead of the request that got this answer; None passes the answer on.
@@ -244,10 +244,10 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
             f"{name}: {facts.output_asked:,} output tokens are asked for; of the window "
             f"{facts.reserve:,} are kept free for them (reserve_share)"
         )
-    if effect.known.at and effect.known.described:
-        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.known.until))
+    if effect.limits.at and effect.limits.described:
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.limits.until))
         yield (
-            f"{name}: a refusal taught {effect.known.described}; this holds until {until}, or "
+            f"{name}: a refusal taught {effect.limits.described}; this holds until {until}, or "
             "until trimtab doctor --forget"
         )
     if facts.released:

@@ -182,13 +182,13 @@ class HttpResponse:
 async def while_there(body: Body, work: Coroutine[Any, Any, None]) -> None:
     """Run the coroutine.  Raises ClientGone if the client hangs up first."""
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(body.hung_up())
+    hung_up = asyncio.ensure_future(body.hung_up())
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ClientGone
         task.result()
     finally:
-        for one in (task, gone):
+        for one in (task, hung_up):
             one.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        await asyncio.gather(task, hung_up, return_exceptions=True)

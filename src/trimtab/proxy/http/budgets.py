@@ -13,10 +13,6 @@ from trimtab.formats.registry import MESSAGE_LISTS
 from trimtab.formats.words import LIST_KEYS
 from trimtab.interruption import Interrupted
 
-RATIO = 100
-"""The most that a compressed body may grow, as a factor; real ones grow 5 to 40 times."""
-RATIO_FREE_BYTES = 1_000_000
-"""Bytes up to which ``RATIO`` is not checked."""
 MAX_CONTAINERS = 1_000_000
 """Braces and brackets in a body that is parsed, those within strings included."""
 MAX_PARTS = 50_000

@@ -61,8 +61,8 @@ class Connections:
 
         bounded_protocol: Any = bounded(server_protocol)
 
-        def made(**given: Any) -> ClientConnection:
-            return ClientConnection(self, bounded_protocol(**given))
+        def made(**options: Any) -> ClientConnection:
+            return ClientConnection(self, bounded_protocol(**options))
 
         return made
 

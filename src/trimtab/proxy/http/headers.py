@@ -111,8 +111,10 @@ def fingerprints(
     """``fingerprint``, and those that earlier releases made of the same credential: theirs told
     ``Authorization: Bearer KEY`` from ``x-api-key: KEY``.  () where there is none."""
     # All of them: we cannot know which one the provider uses, and one may be a dummy.
-    given = [headers[name] for name in (*credentials.HEADERS, *more) if headers.get(name)]
-    sent = [value for value in given if not value.startswith(_AWS)]
+    credentials_sent = [
+        headers[name] for name in (*credentials.HEADERS, *more) if headers.get(name)
+    ]
+    sent = [value for value in credentials_sent if not value.startswith(_AWS)]
     if "key=" in query and (key := dict(parse_qsl(query)).get("key")):
         sent.append(key)
     if not sent:

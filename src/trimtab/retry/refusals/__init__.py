@@ -203,8 +203,8 @@ def _inner_status(layers: list[NestedError]) -> int | None:
     Returns one that rules out size (401, 429, 5xx, …) if there is one, else 400 if it is named.
     """
     tags = [tag for layer in layers for tag in layer.tags.split()]
-    said = next((int(tag) for tag in tags if _INNER_STATUSES.fullmatch(tag)), None)
-    return int(_BAD_REQUEST) if said is None and _BAD_REQUEST in tags else said
+    status = next((int(tag) for tag in tags if _INNER_STATUSES.fullmatch(tag)), None)
+    return int(_BAD_REQUEST) if status is None and _BAD_REQUEST in tags else status
 
 
 def _says_wait(headers: Headers | None) -> bool:

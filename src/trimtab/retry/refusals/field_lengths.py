@@ -80,12 +80,12 @@ def is_of_one_field(text: str) -> bool:
         return False
     if _DURATION.search(text) or _SYSTEM_CHARS.search(text) or _CJK.search(text):
         return True
-    if any(not _PART_OF_WHOLE.search(_before(said)) for said in _SAID_OF_FIELD.finditer(text)):
+    if any(not _PART_OF_WHOLE.search(_before(match)) for match in _SAID_OF_FIELD.finditer(text)):
         return True
     return not _WHOLE_WORD.search(text) and bool(
         _LIMIT_FOR_FIELD.search(text) or _SMALL.search(text)
     )
 
 
-def _before(said: re.Match[str]) -> str:
-    return said.string[max(said.start() - _PART_CHARS, 0) : said.start()]
+def _before(match: re.Match[str]) -> str:
+    return match.string[max(match.start() - _PART_CHARS, 0) : match.start()]

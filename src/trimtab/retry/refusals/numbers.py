@@ -100,8 +100,8 @@ def token_numbers(text: str) -> Numbers:
         words = _BLANK_IN_NUMBER.sub("", words)
     limit = _limit(words)
     amounts = _all(words)
-    said = _OUTPUT.search(words)
-    output = as_int(next(filter(None, said.groups()))) if said else None
+    stated = _OUTPUT.search(words)
+    output = as_int(next(filter(None, stated.groups()))) if stated else None
     over = _EXCESS.search(words)
     if over:
         excess = as_int(over["n"] or over["n2"])

@@ -16,7 +16,7 @@ _ANSWERS = [format.rewriter.answers for format in FORMATS.values()]
 _BEGINNINGS = frozenset(("keepalive", "ping", *(kind for one in _ANSWERS for kind in one.opening)))
 """Events that say only that something begins."""
 _STOPS = [one.stop for one in _ANSWERS if one.stop]
-_SAID = (*FORMATS["openai-chat"].table.parts, "refusal", "audio")
+_CONTENT = (*FORMATS["openai-chat"].table.parts, "refusal", "audio")
 
 
 def event_verdict(event: Any) -> Verdict:
@@ -37,8 +37,8 @@ def event_verdict(event: Any) -> Verdict:
 
 def _of_choices(choices: list[Any]) -> Verdict:
     choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
-    said = choice.get("delta") or choice.get("message") or {}
-    if isinstance(said, Mapping) and any(said.get(key) for key in _SAID):
+    message = choice.get("delta") or choice.get("message") or {}
+    if isinstance(message, Mapping) and any(message.get(key) for key in _CONTENT):
         return "content"
     if _stop(choice) == _WINDOW:
         return "refused"
@@ -103,11 +103,11 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
     return int(tokens + sum(usage[name] for name in more if type(usage.get(name)) is int))
 
 
-def _left_out(usage: Mapping[str, Any], said: int) -> int:
+def _left_out(usage: Mapping[str, Any], total: int) -> int:
     """Cached tokens that a gateway left out of its total: known by being more than the total."""
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return cached if type(cached) is int and cached > said else 0
+    return cached if type(cached) is int and cached > total else 0
 
 
 def _parsed(body: Any) -> Any:

@@ -110,8 +110,8 @@ def _aws_event(headers: Mapping[str, str], payload: bytes) -> Any:
     body = _loads(payload)
     if headers.get(":message-type") in ("exception", "error"):
         name = headers.get(":exception-type") or headers.get(":error-code") or "error"
-        said = body if isinstance(body, dict) else {"message": payload.decode("utf-8", "replace")}
-        return {"error": {"code": name, **said}}
+        error = body if isinstance(body, dict) else {"message": payload.decode("utf-8", "replace")}
+        return {"error": {"code": name, **error}}
     if headers.get(":event-type") == "chunk" and isinstance(body, dict):
         return _chunk(body.get("bytes"))
     return {**(body if isinstance(body, dict) else {}), "type": headers.get(":event-type")}
