@@ -130,7 +130,7 @@ def folded(name: str) -> tuple[Any, dict[str, Any], trimtab.Fitted]:
     window = APART_WINDOW if apart else WINDOW
     settings = trimtab.Settings(counter="o200k")
     found = trimtab.fit(request, window=window, reserve=0, settings=settings)
-    assert (found.format, found.report.warnings) == (format, ())
+    assert (found.report.format, found.report.warnings) == (format, ())
     assert any(edit.op == "fold" for edit in found.report.edits), found.report.edits
     assert found.report.tokens_after <= window
     return format, request, found

@@ -101,7 +101,7 @@ def shown(activity, requests):
     yield views.session(one, 500.0, HOSTILE)
     yield views.session(one, 500.0, "")
     edit = one.edits["h1"]
-    yield views.edit(one, edit, HOSTILE, "", token="t", said="Undone.")
+    yield views.edit(one, edit, HOSTILE, "", token="t", notice="Undone.")
     yield views.edit(one, edit, None, HOSTILE * 5_000, token="t")
     folded = json.dumps([{"role": "user", "content": HOSTILE}] * 2)
     yield views.edit(one, edit, folded, "", token="t")
