@@ -147,7 +147,9 @@ class Settings:
         "format of the request, as `detect` names it; unset: seen by its shape",
         group="How the request is read",
     )  # fmt: skip
-    model: str | None = setting(None, NAME, "the model; unset: the one the request names")
+    model: str | None = setting(
+        None, NAME, "the model that gets it; unset: the one the request names"
+    )
     counter: str | Callable[[str], int] | Counter | None = setting(
         None, COUNTER,
         "how tokens are counted: a vocabulary (o200k, qwen3 …), estimate, or a function; unset: as "
@@ -165,7 +167,7 @@ class Settings:
 
     preset: PresetName = setting(
         "balanced", one_of(PresetName),
-        "when, how deep and in what way a cut is made: see Presets",
+        "when, how deep and in what way a cut is made; see Presets",
         group="What is reduced",
     )  # fmt: skip
     pins: Sequence[Pin] = setting(

@@ -27,8 +27,8 @@ def add(parser: ArgumentParser) -> None:
     add_turn(parser)
     parser.add_argument(
         "--session", action="store_true",
-        help="FILE is a log, or a folder of them: fit each session turn by turn at --window and "
-        "check that its notes are true",
+        help="FILE is a log, or a folder of them: fit each session at --window, and check that its "
+        "notes are true",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="violations as JSON")
     parser.set_defaults(run=run)

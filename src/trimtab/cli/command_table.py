@@ -119,7 +119,7 @@ GROUPS: dict[str, dict[str, Command]] = {
                 "trimtab status --total",
                 "trimtab status --store sqlite:///kept.db --tenant anthropic/local",
             ),
-            ("--total", "--session", "--proxy", "--store", "--json"),
+            ("--session", "--proxy", "--total", "--store", "--json"),
         ),
         "dashboard": Command(
             "Print the address of your running proxy's dashboard.",

@@ -11,7 +11,7 @@ from trimtab.errors import MissingExtra
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab completion``."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL",
-                        help="bash, zsh or fish")  # fmt: skip
+                        help="yours")  # fmt: skip
     parser.set_defaults(run=run)
 
 

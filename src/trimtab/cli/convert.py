@@ -27,7 +27,9 @@ def add(parser: ArgumentParser) -> None:
         "--to", required=True, metavar="NAME",
         help="openai-chat, openai-responses, anthropic, bedrock, gemini, gemini-interactions",
     )  # fmt: skip
-    parser.add_argument("--format", metavar="NAME", help="what FILE is in (default: seen)")
+    parser.add_argument(
+        "--format", metavar="NAME", help="format of FILE (default: seen by its shape)"
+    )
     parser.add_argument("--model", metavar="NAME", help="the model it is for; written into it")
     add_output(parser)
     parser.add_argument("--json", action="store_true", help="losses, notes and ids as JSON")

@@ -65,7 +65,8 @@ class Parser(argparse.ArgumentParser):
         page.add_arguments([_first_clause(action) for action in rows])
         page.end_section()
         more = len(found) - len(shown) - 2  # --help and --help-all
-        page.add_text(f"--help-all shows {many(more, 'more option')}.")
+        says = f"shows {many(more, 'more option')}" if more else "says more of them"
+        page.add_text(f"--help-all {says}.")
         return page.format_help()
 
     def format_all(self) -> str:
@@ -119,7 +120,7 @@ def _shown(action: argparse.Action) -> str:
     """A positional argument as a usage line has it."""
     name = str(action.metavar or action.dest)
     if action.nargs in ("?", "*"):
-        return f"[{name}]"
+        return f"[{name}{' …' if action.nargs == '*' else ''}]"
     return f"{name} …" if action.nargs == "+" else name
 
 

@@ -23,10 +23,14 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="URL", help=STORES)
     parser.add_argument("--tenant", metavar="NAME", help="whose part of a store that has several")
     parser.add_argument(
-        "--http", action="store_true", help="streamable HTTP on 127.0.0.1 instead of standard input"
+        "--http", action="store_true", help="serve HTTP on 127.0.0.1 and not standard input"
     )
     parser.add_argument(
-        "--port", type=int, default=8787, metavar="N", help="of --http (8787; 0: any free one)"
+        "--port",
+        type=int,
+        default=8787,
+        metavar="N",
+        help="port of --http (default: 8787; 0: any free one)",
     )
     parser.set_defaults(run=run)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import NO_ORIGINAL, USAGE, ExitWith
-from trimtab.cli.store_options import STORES, newest_tenants, other_tenants, store_of
+from trimtab.cli.store_options import OWN_STORE, newest_tenants, other_tenants, store_of
 from trimtab.errors import UnknownHandle
 from trimtab.journal.archive import Archived, Originals, of_edits
 from trimtab.journal.originals_reader import OriginalsReader
@@ -25,8 +25,8 @@ MAX_NAMED = 20
 def add_source(parser: ArgumentParser) -> None:
     """--journal, --store and --tenant."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
-    where.add_argument("--store", metavar="URL", help=f"default: the proxy's own; {STORES}")
+    where.add_argument("--journal", metavar="FILE", help="file of an earlier trimtab fit --journal")
+    where.add_argument("--store", metavar="URL", help=f"store to look in {OWN_STORE}")
     parser.add_argument("--tenant", metavar="NAME", help="of a store only this tenant's part")
 
 

@@ -23,16 +23,23 @@ from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab pin``."""
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("handle", metavar="HANDLE", nargs="?", help="of a cut: its original, whole")
-    what.add_argument("--text", help="the newest block that has these words")
     what.add_argument(
-        "--file", metavar="PATH", help="the newest read of this file, and calls about it since then"
+        "handle", metavar="HANDLE", nargs="?", help="put the original of this cut back"
     )
-    what.add_argument("--list", action="store_true", help="what is pinned")
-    parser.add_argument("--remove", action="store_true", help="pin it no longer")
+    what.add_argument("--text", help="keep the newest block that has these words")
+    what.add_argument(
+        "--file",
+        metavar="PATH",
+        help="keep the newest read of this file, and calls about it since then",
+    )
+    what.add_argument("--list", action="store_true", help="show what is pinned")
+    parser.add_argument("--remove", action="store_true", help="no longer keep it")
     add_source(parser)
     parser.add_argument(
-        "--conversation", metavar="ID", default="", help="default: the one written last"
+        "--conversation",
+        metavar="ID",
+        default="",
+        help="in this one (default: the one written last)",
     )
     parser.set_defaults(run=run)
 

@@ -31,25 +31,30 @@ def add(parser: ArgumentParser) -> None:
         "handle",
         metavar="HANDLE",
         nargs="?",
-        help="of a cut, or how it begins; a list without one, or with the id of a conversation",
+        help="of a cut, or how it begins; a list without one, or of a conversation by its id",
     )
     add_source(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--range", type=_range, metavar="A:B", help="characters A up to B; either may be left out"
+        "--range",
+        type=_range,
+        metavar="A:B",
+        help="only characters A up to B; either may be left out",
     )
     what.add_argument(
-        "--steps", type=_steps, metavar="N[-M]", help="of folded steps the N-th, or N to M"
+        "--steps", type=_steps, metavar="N[-M]", help="only step N, or N to M, of a fold"
     )
-    what.add_argument("--lines", metavar="N[-M]", help="lines N to M, from 1")
-    what.add_argument("--whole", action="store_true", help="all of many folded steps, as JSON")
-    what.add_argument("--file", metavar="PATH", help="the last reading of a file, and edits since")
+    what.add_argument("--lines", metavar="N[-M]", help="only line N, or N to M, from 1")
+    what.add_argument("--whole", action="store_true", help="all steps of a fold, as JSON")
     what.add_argument(
-        "--why", action="store_true", help="not the original: when and why it was taken out"
+        "--file", metavar="PATH", help="how this file was read last, and its edits since"
     )
     what.add_argument(
-        "--all", metavar="DIR", help="every original instead, of all tenants unless --tenant is "
-        "given: files DIR/TENANT/CONVERSATION/HANDLE"
+        "--why", action="store_true", help="when and why it was taken out, in place of the original"
+    )
+    what.add_argument(
+        "--all", metavar="DIR", help="write every original into files of this folder; of a store "
+        "DIR/TENANT/CONVERSATION/HANDLE"
     )  # fmt: skip
     parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
     parser.set_defaults(run=run)

@@ -31,22 +31,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of ``trimtab status``."""
     parser.add_argument(
         "payload", nargs="?", metavar="JSON",
-        help="what the agent gives its hook (default: standard input, unless that is a terminal)",
+        help="in a hook of an agent: what the agent gives it; default: standard input",
     )  # fmt: skip
     parser.add_argument(
         "--session", metavar="ID", help="this session, or how its id begins; default: the newest"
     )
     parser.add_argument(
         "--proxy", metavar="URL",
-        help=f"default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
+        help=f"address of the proxy; default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
     )  # fmt: skip
     parser.add_argument(
         "--total", action="store_true",
-        help="what all sessions came to instead; default: of the proxy's own store",
+        help="what the cuts of all sessions of your proxy saved",
     )  # fmt: skip
     parser.add_argument(
         "--store", metavar="URL",
-        help="what all sessions of this store came to: sqlite:///file.db, redis://…, postgresql://…",
+        help="what those of this store saved; sqlite:///file.db, redis://…, postgresql://…",
     )  # fmt: skip
     parser.add_argument("--tenant", metavar="NAME", help="of these only those of one tenant")
     parser.add_argument("--json", action="store_true", help="the same as JSON")

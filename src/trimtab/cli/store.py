@@ -13,6 +13,7 @@ from trimtab.cli.exit_codes import DONE, MISSING, USAGE, VIOLATIONS, ExitWith
 from trimtab.cli.options import amount
 from trimtab.cli.originals import named_conversation
 from trimtab.cli.store_options import (
+    OWN_STORE,
     STORES,
     existing_store,
     newest_tenants,
@@ -115,17 +116,17 @@ def add_purge(parser: ArgumentParser) -> None:
     """The options of ``trimtab purge``."""
     parser.add_argument(
         "conversation", nargs="?", metavar="CONVERSATION",
-        help="delete this one: its id, or the one that the dashboard shows, or how it begins",
+        help="delete this one: its id, the one that the dashboard shows, or how it begins",
     )  # fmt: skip
-    parser.add_argument("--store", metavar="URL", help=f"default: the proxy's own; {STORES}")
+    parser.add_argument("--store", metavar="URL", help=f"store to delete from {OWN_STORE}")
     parser.add_argument("--tenant", metavar="NAME", help="only of this tenant (default: of all)")
     parser.add_argument(
         "--older-than", type=age, metavar="AGE",
-        help="conversations that were not written to for so long: 30d, 12h, 90m",
+        help="delete conversations that nobody wrote to for so long: 30d, 12h, 90m",
     )  # fmt: skip
     parser.add_argument(
         "--keep-bytes", type=amount, metavar="N",
-        help="then the oldest, until the others take no more than N: 500m",
+        help="delete the oldest, until the others take no more than N bytes: 500m",
     )  # fmt: skip
     parser.set_defaults(run=run_purge)
 

@@ -12,6 +12,7 @@ from trimtab.stores.tenant import OURS
 
 MAX_NAMED = 50
 STORES = "sqlite:///file.db, redis://…, postgresql://…"
+OWN_STORE = f"(default: that of your proxy); {STORES}"
 
 
 def add_tenant(parser: ArgumentParser) -> None:

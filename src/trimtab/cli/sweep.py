@@ -22,7 +22,7 @@ def add(parser: ArgumentParser) -> None:
     add_request(parser, "format", "model", "counter", "protected_tools")
     parser.add_argument(
         "--newest", type=amount, metavar="N",
-        help="so many results, newest first (default: all that came since the user spoke)",
+        help="how many results, newest first (default: all that came since the user spoke)",
     )  # fmt: skip
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--journal", metavar="FILE", help="keep the choice and the originals there")

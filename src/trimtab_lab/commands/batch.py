@@ -38,7 +38,7 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     how.add_argument(
         "--shard-bytes", type=amount, default=SHARD_BYTES, metavar="BYTES",
-        help="of input for one file of output (default 32m); what a kill can lose",
+        help="bytes of input for one file of output (default 32m); what a kill can lose",
     )  # fmt: skip
     how.add_argument(
         "--allow-failures", action="store_true",

@@ -164,7 +164,7 @@ class ProxySettings:
     )  # fmt: skip
     notes: bool = setting(
         False, FLAG,
-        "and one with which it keeps its own texts word for word; recall comes with it",
+        "offer it one that keeps its own texts word for word; recall comes with it",
     )  # fmt: skip
     retry_result_chars: int = setting(
         RESULT_CHARS, COUNT,
