@@ -39,21 +39,29 @@ def money(spent: float, otherwise: float, other: str = "with everything sent") -
     >>> money(0.394, 0.357)
     'trimtab costs $0.03 more: $0.39 for the prompts, $0.36 with everything sent.'
     """
-    digits = 2 if max(spent, otherwise) >= CHEAP else 4
-    apart = round(spent, digits) - round(otherwise, digits)
-    if not round(apart, digits):
+    apart, digits = difference(spent, otherwise), _digits(spent, otherwise)
+    if apart == SAME:
         return f"trimtab costs the same: {dollars(spent)} for the prompts, as {other}."
-    more = f"${abs(apart):,.{digits}f} {'more' if apart > 0 else 'less'}"
     return (
-        f"trimtab costs {more}: ${spent:,.{digits}f} for the prompts, "
+        f"trimtab costs {apart}: ${spent:,.{digits}f} for the prompts, "
         f"${otherwise:,.{digits}f} {other}."
     )
 
 
+def difference(spent: float, otherwise: float) -> str:
+    """``$0.03 more``, ``$0.08 less``: of the sums as they are written; SAME if they look equal."""
+    digits = _digits(spent, otherwise)
+    apart = round(round(spent, digits) - round(otherwise, digits), digits)
+    return f"${abs(apart):,.{digits}f} {'more' if apart > 0 else 'less'}" if apart else SAME
+
+
+def _digits(*amounts: float) -> int:
+    return 2 if max(map(abs, amounts)) >= CHEAP or not any(amounts) else 4
+
+
 def dollars(amount: float) -> str:
     """``$12.30``, ``$0.0268``; two digits from ten cents on."""
-    digits = 2 if abs(amount) >= CHEAP or not amount else 4
-    return f"{'−' if amount < 0 else ''}${abs(amount):,.{digits}f}"
+    return f"{'−' if amount < 0 else ''}${abs(amount):,.{_digits(amount)}f}"
 
 
 def compared(part: float, other: str) -> str:

@@ -273,24 +273,26 @@ def call(session: str, agent: str = "claude-code") -> PaidCall:
 
 def test_the_first_lines_say_in_words_what_was_paid_saved_how_sure_and_what_trimtab_cost() -> None:
     policies = [
-        PolicyBill(EVERYTHING, estimates={0: 10.0}),  # the other one was refused
+        PolicyBill(EVERYTHING, estimates={0: 10.0}, requests=9, refused=4),  # one conversation
         PolicyBill(COMPACTION, estimates={0: 9.0, 1: 5.0}),
         PolicyBill(OURS, estimates={0: 9.9, 1: 5.5}),
     ]
     error = MethodError(calls=2, paid=100.0, estimate=98.0)
     said = dict(answers.of_logs([call("a"), call("b")], policies, error))
-    assert list(said) == ["Paid", "With trimtab", "How sure", "trimtab itself"]
-    assert said["Paid"] == "6.00 US dollars at list prices: 2 conversations, 2 calls"
-    assert said["With trimtab"] == (
-        "prompts: 10.0 % dearer than the agent's own compaction (2 conversations); "
-        "1.0 % cheaper than everything sent (1 conversation)"
+    assert list(said) == ["Refused", "Paid", "Money", "How sure", "trimtab itself"]
+    assert said["Refused"] == "4 of 9 requests would have been refused; with trimtab, none."
+    assert said["Paid"] == "$6.00 at list prices: 2 conversations, 2 calls"
+    assert said["Money"] == (
+        "trimtab costs $1.40 more: $15.40 for the prompts, $14.00 with the agent's own compaction "
+        "(2 conversations). trimtab costs $0.10 less: $9.90 for the prompts, $10.00 with "
+        "everything sent (1 conversation)."
     )
     assert said["How sure"] == (
         "the method's error in sum is 2.0 %: the difference to the agent's own compaction is "
         "larger; the difference to everything sent is not larger"
     )
     assert "a summarizer" in said["trimtab itself"]
-    assert dict(answers.of_logs([call("a")], [], None))["With trimtab"].startswith("not measured")
+    assert dict(answers.of_logs([call("a")], [], None))["Money"].startswith("not measured")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_the_first_lines_of_a_stores_bill_say_whether_a_saving_may_be_chance(
     said = dict(answers.of_store(calls, savings(treated, control)))
     assert list(said) == ["Paid", "Saved", "How sure", "trimtab itself"]
     assert said["How sure"] == sure
-    assert said["trimtab itself"].startswith("3.00 of it, for 1 ping that keep")
+    assert said["trimtab itself"].startswith("$3.00 of it, for 1 ping that keep")
     alone = dict(answers.of_store(calls[:1], None))
     assert alone["Saved"].startswith("not measured: no control arm")
     assert alone["trimtab itself"].startswith("it sent no pings. Cache that its cuts broke is in")
@@ -328,8 +330,10 @@ def test_the_command_prints_a_table_and_writes_json_csv_and_html(
     out = {kind: str(tmp_path / f"bill.{kind}") for kind in ("json", "csv", "html")}
     assert main(["bill", str(logs), *(x for kind in out for x in (f"--{kind}", out[kind]))]) == 0
     text = capsys.readouterr().out
-    questions = [line.split("  ")[0] for line in text.splitlines()[:4]]
-    assert questions == ["Paid", "With trimtab", "How sure", "trimtab itself"]
+    first = text.partition("\n\n")[0].splitlines()
+    questions = [line.split("  ")[0] for line in first if not line.startswith(" ")]
+    assert max(map(len, first)) <= 100
+    assert questions == ["Refused", "Paid", "Money", "How sure", "trimtab itself"]
     assert "2 conversations, 48 calls" in text
     assert "The method's error, on what was really sent" in text
     tree = json.loads(Path(out["json"]).read_text())

@@ -10,41 +10,32 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.amounts import many
+from trimtab.pricing import outcome
 from trimtab.pricing.arms import Savings
 from trimtab.pricing.conversation_usage import WARMER
+from trimtab.pricing.outcome import dollars
 from trimtab.pricing.paid import Paid, PaidCall, total
 from trimtab_lab.replay.bill.policies import COMPACTION, EVERYTHING, OURS, MethodError, PolicyBill
 
-NO_DIFFERENCE = 0.0005
-"""Differences that would be shown as 0.0 %."""
-NONE = "no difference"
-
 
 class Difference(NamedTuple):
-    """trimtab against another policy, over the conversations that both have a figure for: more
-    (above 0) or less, as a share of the other."""
+    """trimtab against another policy in US dollars, over the conversations that both have a figure
+    for."""
 
     other: str
-    share: float
+    ours: float
+    theirs: float
     conversations: int
 
+    @property
+    def share(self) -> float:
+        """More (above 0) or less, as a share of the other."""
+        return self.ours / self.theirs - 1
 
-def money(dollars: float) -> str:
-    """Two digits, four below a dollar."""
-    return f"{dollars:,.2f}" if abs(dollars) >= 1 or not dollars else f"{dollars:,.4f}"
-
-
-def in_words(share: float) -> str:
-    """``2.3 % dearer``, ``0.9 % cheaper``."""
-    if abs(share) < NO_DIFFERENCE:
-        return NONE
-    return f"{100 * abs(share):.1f} % {'dearer' if share > 0 else 'cheaper'}"
-
-
-def _compared(difference: Difference) -> str:
-    """``0.9 % cheaper than X``, ``no difference to X``."""
-    words = in_words(difference.share)
-    return f"{words} {'to' if words == NONE else 'than'} {difference.other}"
+    def __str__(self) -> str:
+        """``trimtab costs $3.50 more: $156.85 for the prompts, $153.35 with X.``"""
+        count = many(self.conversations, "conversation")
+        return outcome.money(self.ours, self.theirs, f"with {self.other} ({count})")
 
 
 def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
@@ -55,8 +46,8 @@ def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
         shared = ours.keys() & by_name.get(name, {}).keys()
         theirs = sum(by_name[name][number] for number in shared)
         if theirs > 0:
-            share = sum(ours[number] for number in shared) / theirs - 1
-            against_others.append(Difference(name, share, len(shared)))
+            spent = sum(ours[number] for number in shared)
+            against_others.append(Difference(name, spent, theirs, len(shared)))
     return against_others
 
 
@@ -65,18 +56,27 @@ def of_logs(
 ) -> list[tuple[str, str]]:
     """(question, answer) for the logs of agents."""
     against_others = differences(policies)
-    saved = "; ".join(
-        f"{_compared(difference)} ({many(difference.conversations, 'conversation')})"
-        for difference in against_others
-    )
+    saved = " ".join(map(str, against_others))
     why = "there is no estimate of it" if policies else "policies were left out"
     return [
+        *_refused(policies),
         ("Paid", _paid(total(calls), calls)),
-        ("With trimtab", f"prompts: {saved}" if saved else f"not measured: {why}"),
+        ("Money", saved or f"not measured: {why}"),
         ("How sure", _sure(against_others, error)),
         ("trimtab itself", "calls no model for this. Cache that its cuts break is in the estimate; "
          "the calls of a summarizer, if you name one, are not"),
     ]  # fmt: skip
+
+
+def _refused(policies: Sequence[PolicyBill]) -> list[tuple[str, str]]:
+    """What the window would have done to requests with everything sent; nothing if no conversation
+    could be played."""
+    by_name = {bill.name: bill for bill in policies}
+    everything, ours = by_name.get(EVERYTHING), by_name.get(OURS)
+    if everything is None or ours is None or not everything.requests:
+        return []
+    refused, still = everything.refused, ours.refused
+    return [("Refused", outcome.refusals(refused, everything.requests, still, played=True))]
 
 
 def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[str, str]]:
@@ -92,9 +92,11 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
     cost = "it sent no pings."
     if pings.calls:
         sent = many(pings.calls, "ping")
-        cost = f"{money(pings.cost.total)} of it, for {sent} that keep caches warm."
+        cost = f"{dollars(pings.cost.total)} of it, for {sent} that keep caches warm."
     if (read := total([call for call in calls if call.look_up])).calls:
-        cost += f" {money(read.cost.total)} of it, for {many(read.calls, 'look-up')} of the model."
+        cost += (
+            f" {dollars(read.cost.total)} of it, for {many(read.calls, 'look-up')} of the model."
+        )
     return [
         ("Paid", _paid(total(calls), calls)), ("Saved", saved), ("How sure", sure),
         ("trimtab itself", f"{cost} Cache that its cuts broke is in what was paid; "
@@ -107,7 +109,7 @@ def _paid(paid: Paid, calls: Sequence[PaidCall]) -> str:
     what = f"{conversations}, {many(paid.calls, 'call')}"
     if paid.calls == paid.unpriced.total():
         return f"no price known: {what}"
-    return f"{money(paid.cost.total)} US dollars at list prices: {what}"
+    return f"{dollars(paid.cost.total)} at list prices: {what}"
 
 
 def _sure(against_others: Sequence[Difference], error: MethodError | None) -> str:
@@ -115,7 +117,7 @@ def _sure(against_others: Sequence[Difference], error: MethodError | None) -> st
         return "not measured"
     off = abs(error.in_sum)
     comparisons = [
-        f"the difference to {other} is {'' if abs(share) > off else 'not '}larger"
-        for other, share, _ in against_others
+        f"the difference to {one.other} is {'' if abs(one.share) > off else 'not '}larger"
+        for one in against_others
     ]
     return f"the method's error in sum is {100 * off:.1f} %: {'; '.join(comparisons)}"

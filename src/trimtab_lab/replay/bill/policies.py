@@ -43,6 +43,10 @@ class PolicyBill:
     estimate: float = 0.0
     compacted: int = 0
     """Conversations that the policy cuts or compacts."""
+    requests: int = 0
+    """Of all conversations that could be played."""
+    refused: int = 0
+    """Those of them that are larger than the window."""
     not_measured: dict[str, int] = field(default_factory=dict)
     estimates: dict[int, float] = field(default_factory=dict)
     """By number of the conversation: policies are compared over those that both have."""
@@ -58,7 +62,8 @@ class PolicyBill:
             "policy": self.name, "conversations": self.conversations, "calls": self.calls,
             "paid_dollars": round(self.paid, 6) if known else None,
             "estimated_dollars": round(self.estimate, 6) if known else None,
-            "cut_or_compacted": self.compacted, "not_measured": dict(self.not_measured),
+            "cut_or_compacted": self.compacted, "requests": self.requests,
+            "refused": self.refused, "not_measured": dict(self.not_measured),
         }  # fmt: skip
 
 
@@ -187,6 +192,10 @@ class Comparison:
                 bill.without(f"the log cannot be played: {type(error).__name__}")
             return
         most = max(line.tokens(size.own) for _, size in whole)
+        refused = sum(line.tokens(size.own) > limit for _, size in whole)
+        for name in (EVERYTHING, OURS):
+            bills[name].requests += len(whole)
+        bills[EVERYTHING].refused += refused
         if most > limit:
             bills[EVERYTHING].without("its prompts outgrow the window: the provider refuses them")
         else:
@@ -199,13 +208,16 @@ class Comparison:
             return
         room = int((limit - line.head) / line.slope)
         if room <= 0:
+            bills[OURS].refused += refused
             bills[OURS].without("system text and tools alone fill the window")
             return
         try:
             ours = list(under(conversation, find("trimtab"), room))
         except TrimtabError as error:
+            bills[OURS].refused += refused
             bills[OURS].without(f"no request that fits: {type(error).__name__}")
             return
+        bills[OURS].refused += sum(line.tokens(size.own) > limit for _, size in ours)
         bills[OURS].compacted += any(a != b for (_, a), (_, b) in zip(ours, whole, strict=True))
         self._book(bills[OURS], order, sized, ours)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,15 +13,17 @@ from typing import Any
 from trimtab.amounts import many
 from trimtab.pricing.arms import Savings
 from trimtab.pricing.call_usage import KINDS
+from trimtab.pricing.outcome import difference, dollars
 from trimtab.pricing.paid import Paid, PaidCall, grouped, total
 from trimtab.reporting.columns import aligned
 from trimtab.reporting.pages import stylesheet, templates
 from trimtab_lab.replay.bill import answers
-from trimtab_lab.replay.bill.answers import in_words, money
 from trimtab_lab.replay.bill.policies import MethodError, PolicyBill
 
 SHOWN = 20
 """How many groups the terminal shows; files have all."""
+WIDTH = 100
+"""Columns of the first lines."""
 NAMES = {
     "uncached": "input, not cached",
     "read": "read from the cache",
@@ -60,7 +63,7 @@ class Bill:
 
     @property
     def answers(self) -> list[tuple[str, str]]:
-        """(question, answer): paid, saved, how sure, what trimtab itself cost."""
+        """(question, answer): refused, paid, saved, how sure, what trimtab itself cost."""
         if self.of_store:
             return answers.of_store(self.calls, self.savings)
         return answers.of_logs(self.calls, self.policies, self.error)
@@ -111,9 +114,16 @@ def as_text(bill: Bill) -> str:
     """The bill as text for a terminal."""
     paid = bill.paid
     days = f", {paid.first_day} to {paid.last_day}" if paid.first_day else ""
-    head = f"Paid, as the providers reported it{days} (list prices, US dollars):"
+    head = f"Paid, as the providers reported it{days}, at list prices:"
     width = max(len(question) for question, _ in bill.answers)
-    parts = [f"{question.ljust(width)}  {answer}" for question, answer in bill.answers]
+    parts = [
+        line
+        for question, answer in bill.answers
+        for line in textwrap.wrap(
+            answer, WIDTH, initial_indent=f"{question.ljust(width)}  ",
+            subsequent_indent=" " * (width + 2),
+        )
+    ]  # fmt: skip
     parts += ["", head, "", *aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
     groups = bill.groups
     if len(groups) > 1:
@@ -143,8 +153,8 @@ def _kinds(paid: Paid) -> Iterator[list[str]]:
     cost = paid.cost.as_dict()
     for kind in KINDS:
         if paid.tokens[kind]:
-            yield [NAMES[kind], f"{paid.tokens[kind]:,}", money(cost[kind])]
-    yield ["sum", f"{sum(paid.tokens.values()):,}", money(paid.cost.total)]
+            yield [NAMES[kind], f"{paid.tokens[kind]:,}", dollars(cost[kind])]
+    yield ["sum", f"{sum(paid.tokens.values()):,}", dollars(paid.cost.total)]
 
 
 def group_cells(one: Paid) -> list[str]:
@@ -154,7 +164,7 @@ def group_cells(one: Paid) -> list[str]:
     priced = one.calls > one.unpriced.total()
     return [
         one.name, f"{one.calls:,}", f"{prompt:,}", share,
-        money(one.cost.total) if priced else "not measured",
+        dollars(one.cost.total) if priced else "not measured",
     ]  # fmt: skip
 
 
@@ -162,10 +172,9 @@ def policy_cells(one: PolicyBill) -> list[str]:
     """A line of the table of policies."""
     if not one.conversations:
         return [one.name, "0", "–", "–", "not measured", "–"]
-    difference = in_words(one.estimate / one.paid - 1) if one.paid else "–"
     return [
-        one.name, f"{one.conversations:,}", f"{one.compacted:,}", money(one.paid),
-        money(one.estimate), difference,
+        one.name, f"{one.conversations:,}", f"{one.compacted:,}", dollars(one.paid),
+        dollars(one.estimate), difference(one.estimate, one.paid) if one.paid else "–",
     ]  # fmt: skip
 
 
