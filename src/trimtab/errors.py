@@ -40,6 +40,12 @@ def expect_text(name: str, value: object) -> None:
     expect(isinstance(value, str), name, value, "a text")
 
 
+def expect_handle(value: object) -> None:
+    """``expect`` for the handle of an edit."""
+    give = "the handle of an edit, as session.report.edits[0].handle"
+    expect(isinstance(value, str), "handle", value, give)
+
+
 class TrimtabError(Exception):
     """Base of all errors raised on purpose by trimtab; each message ends with the next step."""
 

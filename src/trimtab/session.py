@@ -63,7 +63,8 @@ class Session(SessionTurns):
     recallable.  ``conversation`` names one whose first messages the client changes; ``fit``
     and ``prune`` take such a name for each request too.  ``clock`` returns seconds since the epoch;
     it measures by the minute how long a conversation lay idle, and so whether the prompt cache has
-    expired.  The minute is kept in the store: replicas and restarts agree.
+    expired.  The minute is kept in the store: replicas and restarts agree.  ``with Session(…) as
+    session`` closes it at the end.
     """
 
     @naming_nearest
@@ -177,6 +178,8 @@ class Session(SessionTurns):
         event of a stream, or a usage alone.  An answer without a usage is ignored.  ``fitted``: the
         request that it answers; None: the one this session fitted last.
         """
+        an_answer = answer is not None and not isinstance(answer, (Fitted, list, tuple))
+        expect(an_answer, "answer", answer, "the provider's response, or an event of its stream")
         given = fitted is None or isinstance(fitted, Fitted)
         expect(given, "fitted", fitted, "what fit returned")
         if isinstance(answer, str):
@@ -214,6 +217,8 @@ class Session(SessionTurns):
         """
         from trimtab.retry import by_hand
 
+        an_error = error is not None and not isinstance(error, (str, bytes, int, Fitted))
+        expect(an_error, "error", error, "the exception that the SDK raised, or (status, body)")
         expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
         again = partial(self._fit_again, fitted)
         return by_hand.next_attempt(

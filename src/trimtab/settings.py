@@ -90,7 +90,9 @@ def _remembering(cls: type[C]) -> type[C]:
     init, names = cls.__init__, declared(cls).keys()
 
     @wraps(init)
-    def remembering(self: C, **given: Any) -> None:
+    def remembering(self: C, *args: Any, **given: Any) -> None:
+        if args:
+            raise TypeError(f"{cls.__name__}() takes nothing by position: name each setting")
         check_names(given, names, cls.__name__)
         object.__setattr__(self, "_set", frozenset(given))
         init(self, **given)
@@ -300,15 +302,31 @@ class FitKeywords(KeywordsOfFit, total=False):
     window: int | str | None
 
 
+_REQUESTS = frozenset(("body", "contents", "input", "messages", "prompt", "request"))
+"""What people call the first argument."""
+
+
 def with_keywords(base: Settings, keywords: FitKeywords) -> Settings:
     """The settings, overridden by the keywords of a call.  Raises InvalidSetting."""
     own: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    _expect_window(own.get("window"))
     given = own.pop("settings", None)
     if given is not None:
         if not isinstance(given, Settings):
             raise InvalidSetting(f"settings={shown(given)}: give a trimtab.Settings")
         base = base | given
     return base | Settings(**own) if own else base
+
+
+def _expect_window(window: Any) -> None:
+    """Raise InvalidSetting for what people give in the place of a window."""
+    if isinstance(window, str) and window[:1].isalpha():
+        hint = f"a model is named by model={window!r}"
+    elif isinstance(window, (list, dict, bytes)):
+        hint = "the request is the first argument, as in fit(messages, 32_000)"
+    else:
+        return
+    raise InvalidSetting(f'window={shown(window)}: give tokens, as 32_000 or "32k"; {hint}')
 
 
 def check_names(given: Mapping[str, Any], names: Set[str], where: str) -> None:
@@ -319,21 +337,37 @@ def check_names(given: Mapping[str, Any], names: Set[str], where: str) -> None:
             continue
         if name in declared(Settings) and "settings" in names:
             hint = f": it is a setting; give settings=trimtab.Settings({name}=…)"
+        elif name in _REQUESTS and ("request" in names or "settings" in names):
+            hint = ": the request is given first, without a name"
         else:
-            hint = nearest(name, names) or nearest(name, declared(Settings).keys(), "the setting ")
+            hint = nearest(name, names)
+            if "settings" in names:
+                hint = hint or nearest(name, declared(Settings).keys(), "the setting ")
         raise TypeError(f"{where}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def naming_nearest(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that the error for an unknown keyword suggests the nearest one."""
+    """Wrap a function so that the error for an unknown keyword suggests the nearest one, and that
+    for an argument too many says to name it."""
     code = function.__code__
+    places = code.co_varnames[: code.co_argcount]
     names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     name = function.__qualname__.removesuffix(".__init__")
+    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount][:1]
+    example = f"{keyword[0]}=…" if keyword else "name=…"
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
         if not keywords.keys() <= names:
             check_names(keywords, names, name)
+        if len(args) > len(places):
+            raise TypeError(f"{name}() {_takes(places)}: name what comes behind, as in {example}")
         return function(*args, **keywords)
 
     return call
+
+
+def _takes(places: Sequence[str]) -> str:
+    """What a function takes without a name."""
+    given = [place for place in places if place != "self"]
+    return f"takes {' and '.join(given)} by position" if given else "takes nothing by position"

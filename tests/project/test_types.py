@@ -94,6 +94,7 @@ WRONG = (
     'trimtab.Session().fit("[]").request.append(3)',
     "trimtab.fit([], 32_000, 2_000)",
     "trimtab.transports",
+    "trimtab.convert([])",
     "trimtab.Session(window=9).recall(3)",
     "trimtab.Session(window=9).afit([]).request",
     "trimtab.check([], strict=True)",

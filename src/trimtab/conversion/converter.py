@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from trimtab import formats
 from trimtab.conversion.converted import Converted
 from trimtab.errors import (
     InvalidRequest,
+    InvalidSetting,
     NotAccepted,
     TrimtabError,
     expect_text,
@@ -37,11 +39,28 @@ from trimtab.formats.repair.provenance import Provenance
 from trimtab.jsontext import paths
 from trimtab.settings import Settings
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def _conversion(format: str) -> Conversion:
     """What the format's folder says of conversions."""
     room = import_module(f"trimtab.formats.{format.replace('-', '_')}.conversion")
     return cast(Conversion, room.CONVERSION)
+
+
+def _with_target(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap ``convert`` so that a call without a target says which there are."""
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> R:
+        if keywords.get("to", args[1] if len(args) > 1 else None) is None:
+            raise InvalidSetting(
+                f"convert() needs its target: give to= one of {', '.join(FORMATS)}"
+            )
+        return function(*args, **keywords)
+
+    return call
 
 
 _SAME_MODELS = (
@@ -51,9 +70,10 @@ _SAME_MODELS = (
 """Formats of one provider, whose models have the same names in both."""
 
 
+@_with_target
 def convert(
     request: Any,
-    to: str = "bedrock",
+    to: str,
     *,
     format: str | None = None,
     model: str | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.errors import InvalidRequest
 from trimtab.formats.engine import sdk_objects
-from trimtab.formats.no_request import no_type
+from trimtab.formats.no_request import NO_JSON, no_type
 from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.message_spans import MessageSpans
 from trimtab.jsontext.parsing import decode_any, encode, parse_bytes
@@ -44,6 +44,8 @@ class RequestBody:
             data = bytes(request)
             return cls(request, parse_bytes(data), data)
         if isinstance(request, str):
+            if request.strip()[:1].isalpha() and request.strip() not in ("null", "true", "false"):
+                raise InvalidRequest(NO_JSON)
             return cls(request, paths.parse(request), request)
         if isinstance(request, (dict, list)):
             plain = sdk_objects.as_json(request)

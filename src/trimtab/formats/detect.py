@@ -36,7 +36,8 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
     if base not in FORMATS:
         raise misnamed.no_format(name)
     format = FORMATS[base]
-    if misnamed.is_foreign(tree, format):
+    lacks = isinstance(tree, dict) and format.messages_key not in tree
+    if lacks or misnamed.is_foreign(tree, format):
         _name_the_other(tree, name, format)
     if isinstance(tree, list) and tree and misnamed.lacks_parts(tree, format):
         raise InvalidRequest(

@@ -45,9 +45,18 @@ def no_type(value: Any) -> str:
         return f"{problem}: give list(…) of it"
     if hasattr(value, "__fspath__"):
         return f"{problem}: give what the file says, path.read_bytes()"
-    if hasattr(value, "tokens_after"):
+    if hasattr(value, "tokens_after") and hasattr(value, "request"):
         return f"{problem}: give its .request"
+    if any(hasattr(value, part) for part in ("chat", "responses", "messages", "models")):
+        return f"{problem}: trimtab.wrap(client) fits what a client sends; here give one request"
     return f"{problem}: give what you would send to the provider"
+
+
+NO_JSON = (
+    f"not JSON: a text is read as a JSON body; for a prompt give [{_MESSAGE}], for a file what it "
+    "says, path.read_bytes()"
+)
+"""Why a text that does not begin like JSON is no request; it is not quoted: errors are logged."""
 
 
 def no_shape(tree: Any, formats: Sequence[str]) -> str:

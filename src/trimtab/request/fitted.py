@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
-from trimtab.errors import StoreError, UnknownHandle, expect_text
+from trimtab.errors import StoreError, UnknownHandle, expect_handle
 from trimtab.formats.body import RequestBody
 from trimtab.formats.registry import FORMATS
 from trimtab.journal.archive import Archived, of_transcript
@@ -102,6 +102,11 @@ class Fitted(SuggestsNames, Generic[R]):
         edits = [applied.edit for applied in result.applied]
         return of_transcript(result.measured.transcript, edits, taken_by_repair(result.measured))
 
+    if not TYPE_CHECKING:  # a type checker knows that there are none
+
+        def __getitem__(self, key):
+            raise TypeError("a Fitted is no body: its body is .request, the list in it .messages")
+
     def __getstate__(self) -> dict[str, Any]:
         """All values, computed now.  What they are computed from is left out: it holds functions of
         the caller, which need not be picklable."""
@@ -133,7 +138,7 @@ def facts_of(fitted: Fitted[Any]) -> FittedFacts:
 
 def recall(originals: Mapping[str, str], handle: str) -> str:
     """Look up one handle.  Raises UnknownHandle, whose text says what to do."""
-    expect_text("handle", handle)
+    expect_handle(handle)
     try:
         return originals[handle]
     except UnknownHandle:

@@ -8,9 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict, Unpack
 
-from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
+from trimtab.errors import (
+    InvalidSetting,
+    StoreError,
+    UnknownHandle,
+    expect,
+    expect_handle,
+    expect_text,
+)
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
 from trimtab.journal.archive import (
@@ -93,6 +100,12 @@ class EditHistory(SuggestsNames):
         elif journal is not None:
             self._last.journal = file_format.from_dict(journal)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Write everything still waiting, as long as the store answers, and close the store.
 
@@ -119,7 +132,7 @@ class EditHistory(SuggestsNames):
 
         Raises UnknownHandle, StoreError; ValueError if there are no such steps.
         """
-        expect_text("handle", handle)
+        expect_handle(handle)
         if self._conversations is None:
             text = recall(self._last.journal.originals, handle)
         else:
@@ -208,6 +221,7 @@ class EditHistory(SuggestsNames):
         The prompt cache breaks at that block.  If the original does not fit beside what cannot be
         reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
         """
+        expect_handle(handle)
         conversation, _ = self._edit(handle)
         restore = conversation.journal.undone(handle)
         self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
@@ -220,6 +234,7 @@ class EditHistory(SuggestsNames):
 
         Raises UnknownHandle.
         """
+        expect_handle(handle)
         _, edit = self._edit(handle)
         return "" if edit is None else edit.text
 

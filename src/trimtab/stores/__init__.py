@@ -35,7 +35,8 @@ def open(url: str | Store, tenant: str = "default", key: bytes | None = None) ->
     expect(key is None or isinstance(key, bytes), "key", key, "bytes")
     if not isinstance(url, str):
         lacks = [name for name in _METHODS if not callable(getattr(url, name, None))]
-        expect(not lacks, "store", url, f"a URL, or an object with {', '.join(_METHODS)}")
+        give = 'a URL, as "sqlite:///agent.db", or an object with the methods '
+        expect(not lacks, "store", url, f"{give}{', '.join(_METHODS)}")
     store = open_store(url) if isinstance(url, str) else url
     former = store.former if isinstance(store, DeferredStore) else ()
     return TenantStore(store, tenant, StorageCodec(key), former)
@@ -53,6 +54,8 @@ def open_store(url: str) -> Store:
             path = unquote(urlsplit(url).path)
             if not rest.startswith("///") or not path.strip("/"):
                 raise InvalidSetting(f"store {url!r}: name a file, as in sqlite:///trimtab.db")
+            if os.path.isdir(path[1:]):
+                raise InvalidSetting(f"store {url!r} is a folder: name a file in it, {url}/a.db")
             # Three slashes: a path relative to this folder; four: an absolute one; as is usual.
             return SqliteStore(path[1:])
         case "redis" | "rediss" | "unix":

@@ -3,6 +3,7 @@ next step.  Nothing internal leaks out of any of them."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from openai.types.chat import ChatCompletion
 import trimtab
 from trimtab import CannotFit, InvalidRequest, InvalidSetting, Session, UnknownHandle, clients
 from trimtab.errors import NotAClient as NoClient
+from trimtab.errors import TrimtabError
 from trimtab.stores import open as open_store
 
 HI = [{"role": "user", "content": "hi"}]
@@ -68,6 +70,10 @@ def recall_from_another_session() -> str:
     return Session(window=1_000).recall(handle)
 
 
+async def awaiting_fit() -> Any:
+    return await fit()
+
+
 def fit_what_was_not_awaited() -> Any:
     return fit(Session(window=9_000).afit(HI))
 
@@ -84,7 +90,11 @@ class Mistake(NamedTuple):
 MISTAKES: dict[str, Mistake] = {
     # the request
     "a text that is no JSON": Mistake(
-        lambda: fit("hello"), InvalidRequest, ("not JSON", "line 1 column 1"), "send one JSON"),
+        lambda: fit("{hello}"), InvalidRequest, ("not JSON", "line 1 column 2"), "send one JSON"),
+    "a prompt": Mistake(
+        lambda: fit("What is 2 + 2?"), InvalidRequest, ("not JSON",), 'for a prompt give [{"role"'),
+    "a file's name": Mistake(
+        lambda: fit("request.json"), InvalidRequest, ("not JSON",), "path.read_bytes()"),
     "None": Mistake(lambda: fit(None), InvalidRequest, ("NoneType",), "give what you would send"),
     "a generator": Mistake(lambda: fit(m for m in HI), InvalidRequest, ("generator",), "give list"),
     "a path": Mistake(lambda: fit(Path("a.json")), InvalidRequest, ("Path",), "read_bytes()"),
@@ -119,6 +129,24 @@ MISTAKES: dict[str, Mistake] = {
         lambda: fit({"candidates": []}), InvalidRequest, ("a response of Gemini",),
         "append candidates[0].content"),
     "what fit returned": Mistake(lambda: fit(fit()), InvalidRequest, ("Fitted",), ".request"),
+    "a report": Mistake(
+        lambda: fit(fit().report), InvalidRequest, ("not Report",), "give what you would send"),
+    "a client": Mistake(
+        lambda: fit(openai_client()), InvalidRequest, ("not OpenAI",), "trimtab.wrap(client)"),
+    "a wrapped client": Mistake(
+        lambda: fit(trimtab.wrap(openai_client())), InvalidRequest, ("not OpenAI",),
+        "here give one request"),
+    "no messages": Mistake(
+        lambda: fit({"messages": None}), InvalidRequest, ("messages is null",), "give [{"),
+    "a message that is None": Mistake(
+        lambda: fit([None]), InvalidRequest, ("message 0 is null",), "give {"),
+    "a tuple": Mistake(lambda: fit(tuple(HI)), InvalidRequest, ("tuple",), "give list(…) of it"),
+    "a response of Responses": Mistake(
+        lambda: fit({"object": "response", "output": []}), InvalidRequest,
+        ("a response of Responses",), "append each item of output"),
+    "a count of words": Mistake(
+        lambda: trimtab.count_tokens("Hello world"), InvalidRequest, ("not JSON",),
+        'for a prompt give [{"role"'),
     "a forgotten await": Mistake(
         fit_what_was_not_awaited, InvalidRequest, ("coroutine",), "await it"),
     "what fits no window": Mistake(
@@ -127,6 +155,40 @@ MISTAKES: dict[str, Mistake] = {
     # the keywords
     "a window in kilobytes": Mistake(
         lambda: fit(window="32kb"), InvalidSetting, ("window='32kb'",), '"128k"'),
+    "a model for a window": Mistake(
+        lambda: trimtab.fit(HI, "gpt-5.1"), InvalidSetting, ("window='gpt-5.1'", '"32k"'),
+        "a model is named by model='gpt-5.1'"),
+    "a window below nothing": Mistake(
+        lambda: trimtab.fit(HI, -5), InvalidSetting, ("window=-5",), "a whole number above 0"),
+    "a window as a share": Mistake(
+        lambda: trimtab.fit(HI, 0.9), InvalidSetting, ("window=0.9",), "a whole number above 0"),
+    "the window first": Mistake(
+        lambda: trimtab.fit(9_000, HI), InvalidSetting, ("window=[{",),
+        "the request is the first argument, as in fit(messages, 32_000)"),
+    "a session's window first": Mistake(
+        lambda: Session().fit("gpt-5.1", HI), InvalidSetting, ("window=[{",), "the first argument"),
+    "a reserve by position": Mistake(
+        lambda: trimtab.fit(HI, 9_000, 2_000), TypeError, ("fit() takes request and window",),
+        "name what comes behind, as in reserve=…"),
+    "a session's window by position": Mistake(
+        lambda: Session(9_000), TypeError, ("Session() takes nothing by position",),
+        "as in window=…"),
+    "settings by position": Mistake(
+        lambda: trimtab.Settings(9_000), TypeError, ("Settings() takes nothing by position",),
+        "name each setting"),
+    "messages by name": Mistake(
+        lambda: trimtab.fit(messages=HI, window=9_000), TypeError, ("fit()", "'messages'"),
+        "the request is given first, without a name"),
+    "max_tokens for the reserve": Mistake(
+        lambda: fit(max_tokens=5), TypeError, ("fit()", "'max_tokens'"), "did you mean reserve?"),
+    "what others call a window": Mistake(
+        lambda: Session(context_window=5), TypeError, ("Session()", "'context_window'"),
+        "did you mean window?"),
+    "a misspelt model of a table": Mistake(
+        lambda: trimtab.fit(HI, model="gtp-5.1"), InvalidSetting, ("'gtp-5.1'",),
+        "did you mean 'gpt-5.1'?"),
+    "no window and no model": Mistake(
+        lambda: trimtab.fit(HI), InvalidSetting, ("no window",), "window=128_000"),
     "a window of nothing": Mistake(
         lambda: fit(window=0), InvalidSetting, ("window=0",), "give a whole number above 0"),
     "a reserve above the window": Mistake(
@@ -140,6 +202,19 @@ MISTAKES: dict[str, Mistake] = {
         lambda: fit(preset="agressive"), InvalidSetting, ("preset='agressive'",), '"economy"'),
     "an unknown format": Mistake(
         lambda: fit(format="openai-caht"), InvalidSetting, ("'openai-caht'",), "choose one of"),
+    "a provider for a format": Mistake(
+        lambda: fit(format="openai"), InvalidSetting, ("no format 'openai'",),
+        "did you mean 'openai-chat' or 'openai-responses'?"),
+    "a model family for a format": Mistake(
+        lambda: fit(format="claude"), InvalidSetting, ("no format 'claude'",),
+        "did you mean 'anthropic'?"),
+    "the format of another API of the provider": Mistake(
+        lambda: fit({"model": "gpt-5.1", "input": "hi"}, format="openai-chat"), InvalidRequest,
+        ("format='openai-chat'", "looks like openai-responses (the body has input)"),
+        "give format='openai-responses'"),
+    "results of Chat Completions as Anthropic's": Mistake(
+        lambda: fit(LONG, format="anthropic"), InvalidRequest,
+        ("looks like openai-chat (a message has tool_calls)",), "leave format out"),
     "another format than it is": Mistake(
         lambda: fit(format="gemini"), InvalidRequest, ("format='gemini'", "looks like openai-chat"),
         "give format='openai-chat', or leave format out"),
@@ -168,7 +243,68 @@ MISTAKES: dict[str, Mistake] = {
         ("'cl200k'",), "give 'o200k'"),
     "a file for a folder of settings": Mistake(
         lambda: trimtab.load_settings(__file__), InvalidSetting, ("folder=", "'"), "give the fol"),
+    "a summarizer by its model": Mistake(
+        lambda: settings(summarizer="gpt-5.1"), InvalidSetting, ("summarizer='gpt-5.1'",),
+        "give a function, an Endpoint"),
+    "one tool for a list of tools": Mistake(
+        lambda: settings(protected_tools="read"), InvalidSetting, ("protected_tools='read'",),
+        'as ["read", "grep"]'),
+    "a trigger in percent": Mistake(
+        lambda: settings(trigger=90), InvalidSetting, ("trigger=90",), "0 < share ≤ 1"),
+    # what fit returned
+    "an await of fit": Mistake(
+        lambda: asyncio.run(awaiting_fit()), TypeError, ("object Fitted",),
+        "can't be used in 'await' expression"),
+    "a Fitted as a body": Mistake(
+        lambda: fit()["messages"], TypeError, ("a Fitted is no body",), ".messages"),
+    "a walk over a Fitted": Mistake(
+        lambda: list(fit()), TypeError, ("a Fitted is no body",), ".messages"),
+    "the text of a Fitted": Mistake(
+        lambda: fit().text, AttributeError, ("Fitted", "'text'"), "did you mean messages?"),
+    "a misspelt attribute of a Fitted": Mistake(
+        lambda: fit().requst, AttributeError, ("'requst'",), "did you mean request?"),
+    "an attribute of nothing like it": Mistake(
+        lambda: fit().zzz, AttributeError, ("'zzz'",), "it has archive"),
+    "a misspelt attribute of a report": Mistake(
+        lambda: fit().report.saved, AttributeError, ("Report", "'saved'"), "mean tokens_saved?"),
+    "a misspelt attribute of a session": Mistake(
+        lambda: Session(window=9).undone, AttributeError, ("Session", "'undone'"), "mean undo?"),
+    "what others call fit": Mistake(
+        lambda: trimtab.compress(HI), AttributeError, ("trimtab", "'compress'"), "mean fit?"),
+    "a former name of a module": Mistake(
+        lambda: trimtab.transports, AttributeError, ("'transports'",), "did you mean clients?"),
+    "a handle by number": Mistake(
+        lambda: fit().recall(1), InvalidSetting, ("handle=1",), "session.report.edits[0].handle"),
+    "an unknown handle of a Fitted": Mistake(
+        lambda: fit().recall("zzz"), UnknownHandle, ("'zzz'",), "run the tool again"),
+    "an edit for its handle": Mistake(
+        lambda: Session(window=9).undo(trimtab.fit(LONG, 1_000).report.edits[0]), InvalidSetting,
+        ("handle=ReportEdit",), "session.report.edits[0].handle"),
     # stores and sessions
+    "a report before the first fit": Mistake(
+        lambda: Session(window=9).report, TrimtabError, ("no request was fitted yet",),
+        "call session.fit(request) first"),
+    "a store in a folder": Mistake(
+        lambda: Session(window=9, store=f"sqlite:///{Path(__file__).parent}"), InvalidSetting,
+        ("is a folder",), "/library/a.db"),
+    "a Path for a store": Mistake(
+        lambda: Session(window=9, store=Path("a.db")), InvalidSetting, ("Path('a.db')",),
+        '"sqlite:///agent.db"'),
+    "a store and a journal": Mistake(
+        lambda: Session(window=9, store="memory:", journal={}), InvalidSetting,
+        ("journal= and store=",), "give one"),
+    "a pin of nothing": Mistake(
+        lambda: Session(window=9).pin(), InvalidSetting, ("pin=[]",), "one of a ref, text= and"),
+    "a text for a refusal": Mistake(
+        lambda: Session(window=9_000).refused("too long", fit()), InvalidSetting,
+        ("error='too long'",), "the exception that the SDK raised"),
+    "a body for what fit returned": Mistake(
+        lambda: Session(window=9_000).refused(ValueError("x"), HI), InvalidSetting,
+        ("fitted=[{",), "give what fit returned"),
+    "a request for an answer": Mistake(
+        lambda: Session(window=9).observe(HI), InvalidSetting, ("answer=[{",), "response"),
+    "no answer": Mistake(
+        lambda: Session(window=9).observe(None), InvalidSetting, ("answer=None",), "response"),
     "a misspelt store": Mistake(
         lambda: Session(window=9, store="sqllite:///a.db"), InvalidSetting,
         ("'sqllite:///a.db'",), "sqlite:///file.db"),
@@ -204,6 +340,15 @@ MISTAKES: dict[str, Mistake] = {
     "a recall tool of no format": Mistake(
         lambda: trimtab.recall_tool("gpt"), InvalidSetting, ("'gpt'", "choose one of"),
         "did you mean 'openai-chat' or 'openai-responses'?"),
+    "a conversion without its target": Mistake(
+        lambda: trimtab.convert(HI), InvalidSetting, ("convert() needs its target",),
+        "give to= one of gemini-interactions, openai-responses"),
+    "a conversion that names its source only": Mistake(
+        lambda: trimtab.convert(HI, format="anthropic"), InvalidSetting, ("needs its target",),
+        "give to= one of"),
+    "a window of check": Mistake(
+        lambda: trimtab.check(HI, 9_000), TypeError, ("check() takes request by position",),
+        "name what comes behind"),
     "a conversion to no format": Mistake(
         lambda: trimtab.convert(HI, to="gemni"), InvalidSetting, ("'gemni'",), "choose one of"),
     # clients
@@ -270,8 +415,8 @@ def test_a_mistake_is_named_with_its_place_and_the_next_step(name: str) -> None:
     assert not re.search(r"KeyError|TypeError|IndexError| is not subscriptable", text)
 
 
-def test_there_are_forty_of_them() -> None:
-    assert len(MISTAKES) >= 40
+def test_there_are_a_hundred_of_them() -> None:
+    assert len(MISTAKES) >= 100
 
 
 @pytest.mark.parametrize(("url", "module", "extra"), [
