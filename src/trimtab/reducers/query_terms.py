@@ -55,7 +55,7 @@ NO_TERMS = QueryTerms()
 def terms_in(texts: Iterable[str]) -> QueryTerms:
     """The names in these texts, whose order is kept.
 
-    >>> asked_in(["Which town is Marta Kowalski's, invoice 4711, in `db.pool`?"]).names
+    >>> terms_in(["Which town is Marta Kowalski's, invoice 4711, in `db.pool`?"]).names
     ('db.pool', 'Marta Kowalski', 'Marta', 'Kowalski', '4711')
     """
     names: dict[str, None] = {}
