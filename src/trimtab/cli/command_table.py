@@ -168,6 +168,17 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
     },
     "keep": {
+        "pin": Command(
+            "Undo a cut, or keep a sentence or a file whole in every cut.",
+            "trimtab.cli.pin",
+            (
+                "trimtab pin rn5ee4xezey",
+                "trimtab pin --text 'Never push to main.'",
+                "trimtab pin --file src/clock.py --journal kept.json",
+                "trimtab pin --list",
+            ),
+            ("--text", "--file", "--list", "--remove", "--conversation", "--journal", "--store"),
+        ),
         "doctor": Command(
             "Check that your agents can run behind trimtab, or that a store is sound.",
             "trimtab.cli.store",
@@ -187,16 +198,6 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
     },
     "more": {
-        "pin": Command(
-            "Keep a sentence or a file whole in every cut.",
-            "trimtab.cli.pin",
-            (
-                "trimtab pin --text 'Never push to main.'",
-                "trimtab pin --file src/clock.py --journal kept.json",
-                "trimtab pin --list",
-            ),
-            ("--text", "--file", "--list", "--remove", "--conversation", "--journal", "--store"),
-        ),
         "sweep": Command(
             "Take the newest tool results out of a request.",
             "trimtab.cli.sweep",
@@ -235,9 +236,13 @@ COMMANDS = {name: one for group in GROUPS.values() for name, one in group.items(
 BESIDES = ("more",)
 """Groups that only ``trimtab --help-all`` lists."""
 
-RENAMED = {
+ELSEWHERE = {
     "explain": "inspect",
+    "count": "inspect",
     "stats": "status --total",
+    "validate": "check",
+    "undo": "pin HANDLE",
+    "history": "recall",
     "recall --search": "search TEXT [HANDLE]",
 }
-"""What a command or an option was called → what to type now."""
+"""What people call a command or an option → what to type."""

@@ -14,7 +14,7 @@ from importlib import import_module, metadata
 from typing import TextIO
 
 from trimtab.cli import help_pages
-from trimtab.cli.command_table import COMMANDS, RENAMED, Command
+from trimtab.cli.command_table import COMMANDS, ELSEWHERE, Command
 from trimtab.cli.exit_codes import DONE, INTERNAL, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import InvalidRequest, TrimtabError
@@ -81,8 +81,8 @@ def _without_a_command(words: Sequence[str]) -> int:
         print(help_pages.overview(everything=first == "--help-all"), end="")
     elif first in ("-V", "--version"):
         print(f"trimtab {_version()}")
-    elif first in RENAMED:
-        raise ExitWith(USAGE, f"trimtab {first} is called trimtab {RENAMED[first]} now")
+    elif first in ELSEWHERE:
+        raise ExitWith(USAGE, f"trimtab has no command {first}: it is trimtab {ELSEWHERE[first]}")
     else:
         kind = "option" if first.startswith("-") else "command"
         names = ["--help", "--help-all", "--version"] if kind == "option" else [*COMMANDS]
@@ -104,8 +104,8 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     args, unknown = command.parse_known_args(words[1:])
     if unknown:
         first = unknown[0].partition("=")[0]
-        if now := RENAMED.get(f"{words[0]} {first}"):
-            raise ExitWith(USAGE, f"trimtab {words[0]} {first} is called trimtab {now} now")
+        if now := ELSEWHERE.get(f"{words[0]} {first}"):
+            command.error(f"no option {first}: it is trimtab {now}")
         if first.startswith("-"):
             command.error(f"no option {first}{nearest(first, command.option_names())}")
         command.error(f"{first!r} is one argument too many")

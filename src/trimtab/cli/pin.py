@@ -10,8 +10,8 @@ from pathlib import Path
 import trimtab
 from trimtab import stores
 from trimtab.cli import journal_file
-from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
-from trimtab.cli.originals import OfStore, add_source, handle_of, named_conversation
+from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, USAGE, ExitWith
+from trimtab.cli.originals import OfStore, add_source, handle_of, named_conversation, originals_of
 from trimtab.cli.store_options import store_of
 from trimtab.cli.terminal import clean
 from trimtab.journal import file_format
@@ -64,6 +64,14 @@ def _in_journal(args: Namespace) -> list[str]:
     session = trimtab.Session(journal=file_format.to_dict(journal), window=NO_WINDOW)
     if args.list:
         return session.pins() or ["nothing is pinned"]
+    if args.handle:
+        originals = originals_of(args)
+        args.handle = handle_of(originals, args.handle)
+        if args.handle not in originals.handles():
+            raise ExitWith(
+                NO_ORIGINAL, f"no cut has the handle {args.handle!r}: trimtab recall --journal "
+                f"{args.journal} lists them"
+            )  # fmt: skip
     named, before = args.handle or args.text or args.file, session.pins()
     if args.remove:
         session.unpin(args.handle or "", text=args.text or "", file=args.file or "")

@@ -152,7 +152,8 @@ def _looked_up(args: Namespace, originals: Originals) -> int:
     if said.failed:
         print(f"trimtab: {said.text}", file=sys.stderr)
         return NO_ORIGINAL
-    files.write(args.output, f"{said.text}\n".encode("utf-8", "surrogatepass"))
+    text = said.text.replace(excerpts.HOW, "trimtab recall HANDLE --steps N reads one")
+    files.write(args.output, f"{text}\n".encode("utf-8", "surrogatepass"))
     return DONE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,18 @@ def test_a_conversation_is_deleted_by_how_its_id_begins_and_no_other_is(url, cap
         f"trimtab: no conversation begins with '{id[:8]}'; here are {conversations(url)[kept]}\n"
     )
     assert capsys.readouterr().err == error
+
+
+def test_a_journal_takes_the_beginning_of_a_handle_too(tmp_path, capsys):
+    session = trimtab.Session(**as_keywords(**KEYWORDS))
+    handle = session.fit(request(20, 0)).report.edits[0].handle
+    file = tmp_path / "kept.json"
+    file.write_text(json.dumps(session.journal))
+    assert main(["pin", handle[:8], "--journal", str(file)]) == 0
+    assert capsys.readouterr().err == f"{handle} is pinned\n"
+    assert main(["pin", "nothing", "--journal", str(file)]) == 7
+    error = f"no cut has the handle 'nothing': trimtab recall --journal {file} lists them"
+    assert error in capsys.readouterr().err
 
 
 def test_what_begins_like_nothing_is_an_unknown_handle(url, capsys):

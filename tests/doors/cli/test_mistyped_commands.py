@@ -28,8 +28,8 @@ FILES = {
 MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
     "nothing after --": (["--"], 2, "no option --", "--help"),
     "an option of trimtab": (["--verison"], 2, "no option --verison", "did you mean --version?"),
-    "a former command": (["explain", "ok.json"], 2, "trimtab explain is called", "trimtab inspect"),
-    "a former option": (["recall", "--search", "x"], 2, "recall --search is called", "search TEXT"),
+    "a former command": (["explain", "ok.json"], 2, "no command explain", "it is trimtab inspect"),
+    "a former option": (["recall", "--search", "x"], 2, "no option --search", "trimtab search"),
     "an option of run": (["run", "--windw", "9k", "claude"], 2, "--windw", "mean --window?"),
     "an option of status": (["status", "--totl"], 2, "no option --totl", "did you mean --total?"),
     "a word too many": (["check", "ok.json", "ok.json"], 2, "'ok.json' is one", "check --help"),

@@ -13,7 +13,7 @@ from long_sessions import request as grown_chat
 import trimtab
 from trimtab import stores
 from trimtab.cli import main
-from trimtab.journal.excerpts import answer
+from trimtab.journal.excerpts import HOW, answer
 from trimtab.journal.originals_reader import OriginalsReader
 
 TEXT = "first line\r\nsecond line: Größe 7 \ud83d\nthird\n"
@@ -133,7 +133,8 @@ def test_without_a_handle_the_terminal_gets_what_the_model_gets(
     for options, arguments in cases:
         out = tmp_path / "out"
         assert main([*options, "--store", url, "-o", str(out)]) == 0
-        assert out.read_text() == answer(session, arguments).text + "\n"
+        of_a_person = out.read_text().replace("trimtab recall HANDLE --steps N reads one", HOW)
+        assert of_a_person == answer(session, arguments).text + "\n"
     assert "7919" not in capsys.readouterr().out
     assert main(["search", "nowhere", "--store", url]) == 7
     assert "no line of what was left out" in capsys.readouterr().err
