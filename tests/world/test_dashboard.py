@@ -17,6 +17,7 @@ from proxies import proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 import trimtab
+from trimtab.pricing.outcome import difference
 from trimtab_lab.testing import Refuse, StrictProvider
 
 pytestmark = pytest.mark.world
@@ -142,11 +143,11 @@ def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
     ):
         turn_by_turn(server.url, 24)
         page.open(settled(server).dashboard)
-        figure = "[...document.querySelectorAll('dt')].find(d => d.textContent == 'Money saved')"
+        figure = "[...document.querySelectorAll('dt')].find(d => d.textContent == 'Cost')"
         dollars = server.proxy.addons.records.activity.dollars
         assert dollars
         said = page.eval(f"{figure}.nextSibling.textContent")
-        assert float(said.replace("$", "").replace("−", "-")) == pytest.approx(dollars, abs=0.006)
+        assert said == difference(-dollars, 0.0)
         assert len(set(page.eval(tall))) == 1
 
 

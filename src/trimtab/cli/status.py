@@ -179,8 +179,8 @@ def line(status: dict[str, Any] | None) -> str:
         kinds = sorted(status["edits"].items(), key=lambda item: -item[1])[:_SHOWN_KINDS]
         about = ", ".join(f"{kind} ×{count}" for kind, count in kinds)
         parts.append(f"{_short(cut)} cut ({about})" if about else f"{_short(cut)} cut")
-    if status.get("refusals"):
-        parts.append(f"{status['refusals']} refused, survived")
+    if status.get("outcome"):
+        parts.append(status["outcome"].removesuffix("."))
     if cut > 0 and status.get("handles"):
         parts.append("recall tool" if status.get("recall")
                      else f"trimtab recall {status['handles'][0]}")  # fmt: skip

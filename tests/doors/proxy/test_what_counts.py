@@ -10,7 +10,10 @@ from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab.pricing.prices import named
+from trimtab.proxy.dashboard.status import session_status
+from trimtab.proxy.dashboard.views import home
 from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.recent_requests import RecentRequests
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.request.fitted import facts_of
@@ -64,7 +67,50 @@ def test_what_costs_more_is_called_so():
     activity = ActivityLog()
     activity.prices, activity.dollars = named("claude-5m"), -0.2001
     activity.totals["turns"] = 1
-    assert activity.line().endswith("about 0.2001 US dollars more than without (claude-5m)")
+    assert activity.line().endswith("about $0.20 more than without (claude-5m)")
+
+
+def ended(*turns: RequestRecord, model: str = "claude-sonnet-4-5") -> ActivityLog:
+    """An activity log with one session of these turns."""
+    activity = ActivityLog()
+    session = activity.session(
+        "s", tenant="t", upstream="u", format="anthropic", client="", hint="", now=0.0
+    )
+    session.model, session.count = model, len(turns)
+    for turn in turns:
+        session.turns.append(turn)
+        activity.ended(session, turn)
+    return activity
+
+
+def test_a_request_larger_than_its_model_takes_would_have_been_refused_and_a_budget_refuses_none():
+    larger = RequestRecord(1, 0.0, arrived=230_000, sent=90_000, window=100_000, status=200)
+    budget = RequestRecord(2, 0.0, arrived=130_000, sent=90_000, window=100_000, status=200)
+    activity = ended(larger, budget)
+    first = "1 of 2 requests would have been refused; all were answered."
+    assert activity.line().startswith(f"{first} 180,000 of 360,000 tokens saved")
+    assert session_status(activity, "", recall=False)["outcome"] == first
+    assert first in home(activity, RecentRequests(), 0.0, "", "").decode()
+    unknown = ended(larger, budget, model="mine")
+    assert unknown.line().startswith("2 of 2 requests would have been refused")
+    taught = RequestRecord(1, 0.0, arrived=130_000, sent=90_000, learned=120_000, status=200)
+    assert ended(taught).line().startswith("1 of 1 request would have been refused")
+
+
+def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_failures_do_not():
+    survived = RequestRecord(1, 0.0, arrived=9, sent=9, status=200, refusals=((400, "too_long"),))
+    refused = RequestRecord(2, 0.0, arrived=9, sent=9, status=400, refusals=((400, "too_long"),))
+    busy = RequestRecord(3, 0.0, arrived=9, sent=9, status=200, refusals=((429, "rate"),))
+    missing = RequestRecord(4, 0.0, arrived=9, sent=9, status=404, refusals=((404, "other"),))
+    activity = ended(survived, refused, busy, missing)
+    assert activity.line().startswith(
+        "2 of 3 requests would have been refused; 1 was all the same."
+    )
+    nothing = ended(busy)
+    assert "refused" not in nothing.line()
+    assert session_status(nothing, "", recall=False)["outcome"] == ""
+    page = home(nothing, RecentRequests(), 0.0, "", "").decode()
+    assert "None of 1 request would have been refused." in page
 
 
 def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):

@@ -111,9 +111,9 @@ def _answers(
              f"at 95 % confidence: between {low} and {high}"),
         ]  # fmt: skip
     if activity.money and activity.prices is not None:
-        rows.append(("Estimated", dollars(activity.dollars),
-                     f"saved since the proxy was started, by {activity.prices.name}: an "
-                     "estimate, no measurement"))  # fmt: skip
+        rows.append(("Estimated", activity.money,
+                     f"than with everything sent, since the proxy was started, by "
+                     f"{activity.prices.name}: an estimate, no measurement"))  # fmt: skip
     if spend.look_ups.calls:
         about = f"{many(spend.look_ups.calls, 'call')} in which the model read what it looked up"
         rows.append(("Look-ups", _money(spend.look_ups), f"of what was paid: {about}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.activity_log import ActivityLog, outcome_of
 from trimtab.proxy.records.session_record import SessionRecord
 
 HANDLES = 5
@@ -39,6 +39,7 @@ def _figures(session: SessionRecord, *, recall: bool) -> dict[str, Any]:
         "arrived": last.arrived, "saved": session.saved,
         "edits": dict(Counter(edit.kind for edit in edits)),
         "handles": [edit.handle for edit in reversed(edits)][:HANDLES],
+        "outcome": outcome_of(session.sums) if session.sums["outgrown"] else "",
         "refusals": session.sums["survived"],
         "recall": recall, "tenant": f"{session.upstream}/{session.tenant}",
         "page": f"/_trimtab/s/{session.id}",

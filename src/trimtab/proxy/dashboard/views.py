@@ -13,10 +13,10 @@ from urllib.parse import quote
 from trimtab.amounts import many
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, steps_of
 from trimtab.proxy.dashboard import chart
-from trimtab.proxy.dashboard.format import ago, dollars, duration, share
+from trimtab.proxy.dashboard.format import ago, duration, share
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
 from trimtab.proxy.dashboard.readable import statements
-from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.activity_log import ActivityLog, outcome_of
 from trimtab.proxy.records.prefix_breaks import CAUSES
 from trimtab.proxy.records.recent_requests import RecentRequests
 from trimtab.proxy.records.request_record import RequestRecord, agent_of, meaning
@@ -42,7 +42,8 @@ def home(
     sessions.sort(key=lambda session: (not _failing(session, now), -session.last))
     return page(
         "home.html", "Sessions", live=LIVE_SECONDS,
-        any=bool(activity.sessions), url=url, wanted=wanted, figures=_totals(activity),
+        any=bool(activity.sessions), url=url, wanted=wanted, outcome=outcome_of(_sums(activity)),
+        figures=_totals(activity),
         problem=problem, problems=_problems(requests.rows, now),
         warnings=[
             {"text": text, "count": many(count, "request")}
@@ -74,11 +75,16 @@ def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]
     ]  # fmt: skip
 
 
-def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
-    """Figures over all sessions: (name, figure, meaning)."""
+def _sums(activity: ActivityLog) -> Counter[str]:
     sums: Counter[str] = Counter()
     for session in activity.sessions.values():
         sums.update(session.sums)
+    return sums
+
+
+def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
+    """Figures over all sessions: (name, figure, meaning)."""
+    sums = _sums(activity)
     rows = [
         ("Tokens saved", short_number(sums["saved"]), "not sent, summed over all requests"),
         ("Share saved", share(sums["saved"], sums["arrived"]), "of all tokens that arrived"),
@@ -93,8 +99,8 @@ def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
         net = activity.warm.saved - activity.warm.spent
         rows.append(("Kept warm", f"{net:+.2f} $", str(activity.warm)))
     if activity.money:
-        about = "US dollars, about, at list prices, since the proxy was started"
-        rows.append(("Money saved", dollars(activity.dollars), about))
+        about = "than with everything sent: about, at list prices, since the proxy was started"
+        rows.append(("Cost", activity.money, about))
     return rows
 
 

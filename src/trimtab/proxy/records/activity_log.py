@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from trimtab.amounts import many
+from trimtab.pricing import models, outcome
 from trimtab.pricing.prices import Prices
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import saved_dollars
@@ -76,6 +77,10 @@ class ActivityLog:
         """
         session.ratio = turn.in_their_tokens(session.ratio)
         self.totals["refusals"] += len(turn.refusals)
+        outgrown = int(turn.was_refused or 0 < limit_of(session, turn) < turn.arrived)
+        for sums in (session.sums, self.totals):
+            sums["outgrown"] += outgrown
+            sums["refused"] += int(turn.was_refused and not turn.answered)
         if not turn.answered:
             session.sums["failed"] += 1
             self.totals["failed"] += 1
@@ -99,7 +104,8 @@ class ActivityLog:
     def line(self) -> str:
         """One line for the end of a run.
 
-        ``trimtab: 12,400 of 81,000 tokens saved over 9 requests, 3 edits, 1 refusal survived``
+        ``trimtab: 4 of 9 requests would have been refused; all were answered. 12,400 of 81,000
+        tokens saved over 9 requests, 3 edits, 1 refusal survived``
         """
         t = self.totals
         failed = f"{many(t['failed'], 'request')} failed"
@@ -113,15 +119,27 @@ class ActivityLog:
         if t["failed"]:
             parts.append(failed)
         if self.prices is not None and self.dollars:
-            how = "saved" if self.dollars > 0 else "more than without"
-            parts.append(f"about {self.money.lstrip('-')} {how} ({self.prices.name})")
+            parts.append(f"about {self.money} than without ({self.prices.name})")
         if self.warm.pings:
             parts.append(str(self.warm))
-        return ", ".join(parts)
+        first = f"{outcome_of(t)} " if t["outgrown"] else ""
+        return first + ", ".join(parts)
 
     @property
     def money(self) -> str:
-        """``1.25 US dollars``; "" where none was counted."""
+        """``$1.25 less``, ``$0.03 more``; "" where none was counted."""
         if self.prices is None or not self.dollars:
             return ""
-        return f"{self.dollars:,.{2 if abs(self.dollars) >= 1 else 4}f} US dollars"
+        return outcome.difference(-self.dollars, 0.0)
+
+
+def outcome_of(sums: Counter[str]) -> str:
+    """The first sentence of a report, for the sums of one session or of many."""
+    return outcome.refusals(sums["outgrown"], sums["turns"] + sums["refused"], sums["refused"])
+
+
+def limit_of(session: SessionRecord, turn: RequestRecord) -> int:
+    """The largest prompt that the provider takes: what a refusal taught, else the model's window,
+    else the window that was set; 0 if none is known."""
+    model = models.find(session.model) if session.model and not turn.learned else None
+    return model.input_tokens if model is not None else turn.learned or turn.window

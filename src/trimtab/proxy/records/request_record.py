@@ -44,6 +44,8 @@ class RequestRecord:
     sent: int = 0
     window: int = 0
     """Tokens that a prompt may have; 0 if unknown."""
+    learned: int = 0
+    """Tokens that a refusal taught a prompt may have; 0 without one."""
     trigger: int = 0
     kept: int = 0
     """Of what is sent: the part that is unchanged."""
@@ -92,6 +94,11 @@ class RequestRecord:
         return 0 < self.status < 400
 
     @property
+    def was_refused(self) -> bool:
+        """Whether the provider refused it for its size or its form."""
+        return any(kind in _MEANINGS and kind != "rate" for _, kind in self.refusals)
+
+    @property
     def refusal_outcome(self) -> str:
         """What was done about its refusals: "recovered" if the client never saw them."""
         return "recovered" if self.answered else "passed on"
@@ -108,7 +115,7 @@ class RequestRecord:
         if not self.answered:
             return before
         ratio = self.prompt / self.sent if self.prompt and self.sent else before
-        for name in ("arrived", "sent", "window", "trigger", "kept", "rewritten"):
+        for name in ("arrived", "sent", "window", "learned", "trigger", "kept", "rewritten"):
             setattr(self, name, round(getattr(self, name) * ratio))
         return ratio
 

@@ -76,7 +76,8 @@ class SessionRecord:
     """Its last answered request of this run."""
     sums: Counter[str] = field(default_factory=Counter)
     """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
-    ``edits``, ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
+    ``edits``, ``outgrown`` (larger than the provider takes), ``refused`` to the client,
+    ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
     in_force: tuple[str, ...] = ()
     """Handles of the edits that the last request had."""
     beginning: tuple[tuple[str, int], ...] = ()
@@ -124,6 +125,7 @@ class SessionRecord:
         facts = facts_of(fitted)
         turn.sent = turn.kept = fitted.tokens_after
         turn.window, turn.trigger = facts.capacity, facts.trigger
+        turn.learned = learned_room or 0
         if learned_room and (not turn.window or learned_room < turn.window):
             share = turn.trigger / turn.window if turn.window else 1.0
             turn.window, turn.trigger = learned_room, int(learned_room * share)
