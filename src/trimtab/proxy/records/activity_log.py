@@ -77,10 +77,11 @@ class ActivityLog:
         """
         session.ratio = turn.in_their_tokens(session.ratio)
         self.totals["refusals"] += len(turn.refusals)
-        outgrown = int(turn.was_refused or 0 < limit_of(session, turn) < turn.arrived)
         for sums in (session.sums, self.totals):
-            sums["outgrown"] += outgrown
-            sums["refused"] += int(turn.was_refused and not turn.answered)
+            if turn.was_refused or 0 < limit_of(session, turn) < turn.arrived:
+                sums["outgrown"] += 1
+            if turn.was_refused and not turn.answered:
+                sums["refused"] += 1
         if not turn.answered:
             session.sums["failed"] += 1
             self.totals["failed"] += 1

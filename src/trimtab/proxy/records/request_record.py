@@ -44,8 +44,6 @@ class RequestRecord:
     sent: int = 0
     window: int = 0
     """Tokens that a prompt may have; 0 if unknown."""
-    learned: int = 0
-    """Tokens that a refusal taught a prompt may have; 0 without one."""
     trigger: int = 0
     kept: int = 0
     """Of what is sent: the part that is unchanged."""
@@ -86,6 +84,8 @@ class RequestRecord:
     first_byte: float = 0.0
     problem: str = ""
     """Why its client got no answer, or an error; "" if it was answered."""
+    learned: int = 0
+    """Tokens that a refusal taught a prompt may have; 0 without one."""
     texts: RequestTexts | None = field(default=None, repr=False)
 
     @property
