@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from pathlib import Path
 
 import trimtab
@@ -48,10 +49,6 @@ def run(args: Namespace) -> int:
     """Pin, unpin or list, and say what was done."""
     if not (args.handle or args.text or args.file or args.list):
         raise ExitWith(USAGE, "name a HANDLE, --text WORDS or --file PATH; --list shows all pins")
-    if args.handle and args.remove and not args.journal:
-        raise ExitWith(
-            USAGE, "--remove HANDLE needs --journal FILE; of a store use Session.unpin(HANDLE)"
-        )
     told = _in_journal(args) if args.journal else _in_store(args)
     print("\n".join(map(clean, told)), file=sys.stdout if args.list else sys.stderr)
     return DONE
@@ -83,7 +80,11 @@ def _in_journal(args: Namespace) -> list[str]:
         session.pin(text=args.text or "", file=args.file or "")
     journal_file.save(args.journal, session.journal)
     new = f" in {args.journal}, a new file" if is_new else ""
-    return [f"{named} is no longer pinned" if args.remove else f"{named} is pinned{new}"]
+    if args.remove:
+        return [f"{named} is no longer pinned"]
+    if args.handle:
+        return [f"{named} is undone: its original is sent again from the next request on"]
+    return [f"{named} is pinned{new}"]
 
 
 def _in_store(args: Namespace) -> list[str]:
@@ -91,7 +92,12 @@ def _in_store(args: Namespace) -> list[str]:
     if args.list:
         return reader.pins(args.conversation) or ["nothing is pinned"]
     if args.handle:
-        return [reader.pin(args.handle)]
+        session = trimtab.Session(store=args.store, tenant=args.tenant, window=NO_WINDOW)
+        with closing(session):
+            session.unpin(args.handle) if args.remove else session.undo(args.handle)
+        if args.remove:
+            return [f"{args.handle} is no longer pinned"]
+        return [f"{args.handle} is undone: its original is sent again from the next request on"]
     pin = f"{TEXT_PIN}{args.text}" if args.text else f"{FILE_PIN}{args.file}"
     return [reader.pin_words(pin, args.conversation, pinned=not args.remove)]
 

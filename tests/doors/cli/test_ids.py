@@ -86,7 +86,10 @@ def test_a_journal_takes_the_beginning_of_a_handle_too(tmp_path, capsys):
     file = tmp_path / "kept.json"
     file.write_text(json.dumps(session.journal))
     assert main(["pin", handle[:8], "--journal", str(file)]) == 0
-    assert capsys.readouterr().err == f"{handle} is pinned\n"
+    assert (
+        capsys.readouterr().err
+        == f"{handle} is undone: its original is sent again from the next request on\n"
+    )
     assert main(["pin", "nothing", "--journal", str(file)]) == 7
     error = f"no cut has the handle 'nothing': trimtab recall --journal {file} lists them"
     assert error in capsys.readouterr().err

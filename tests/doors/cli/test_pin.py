@@ -132,6 +132,29 @@ def test_a_session_of_the_store_follows_a_pin_from_the_command_line(
     session.close()
 
 
+def test_a_fold_of_a_store_is_undone_from_the_command_line_and_let_go_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    session = trimtab.Session(window=12_000, reserve=0, store=url, tenant="anthropic/local")
+    (edit,) = session.fit(request(12)).report.edits
+    assert len(edit.refs) > 1
+    roomy = trimtab.Session(window=128_000, store=url, tenant="anthropic/local")
+    assert not whole(roomy.fit(request(12)).request)
+    assert main(["pin", edit.handle[:9], "--store", url]) == 0
+    said = f"{edit.handle} is undone: its original is sent again from the next request on\n"
+    assert capsys.readouterr().err == said
+    assert whole(roomy.fit(request(12)).request)
+    assert main(["pin", "--list", "--store", url]) == 0
+    assert capsys.readouterr().out != "nothing is pinned\n"
+    assert main(["pin", edit.handle, "--remove", "--store", url]) == 0
+    capsys.readouterr()
+    assert main(["pin", "--list", "--store", url]) == 0
+    assert capsys.readouterr().out == "nothing is pinned\n"
+    for one in (session, roomy):
+        one.close()
+
+
 def test_without_a_name_or_a_conversation_the_command_says_what_to_give(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
