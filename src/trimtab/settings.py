@@ -64,8 +64,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 
-LIMITS = ("window", "reserve", "trigger", "window_trigger", "target", "request_bytes",
-          "result_chars", "images")  # fmt: skip
+BODY_LIMITS = ("request_bytes", "result_chars", "images", "image_pixels", "image_bytes")
+LIMITS = ("window", "reserve", "trigger", "window_trigger", "target", *BODY_LIMITS)
 NO_WINDOW = 2**62
 """Tokens; used as the window if only other limits are set.  No request is that large."""
 
@@ -143,6 +143,12 @@ class Settings:
     request_bytes: int | None = setting(None, AMOUNT, "bytes of the encoded body")
     result_chars: int | None = setting(None, AMOUNT, "characters of one tool result")
     images: int | None = setting(None, COUNT_OR_NONE, "images in the whole request")
+    image_pixels: int | None = setting(
+        None, AMOUNT,
+        "pixels of an image's longest side; larger ones are made smaller (extra `images`), or left "
+        "out where they can't be",
+    )  # fmt: skip
+    image_bytes: int | None = setting(None, AMOUNT, "bytes of an image in base64; likewise")
 
     format: FormatName | None = setting(
         None, NAME,

@@ -18,7 +18,9 @@ from trimtab.journal.journal import Journal
 from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.transcript.model import Edit, EditFigures
 
-VERSION = 3
+VERSION = 4
+_WITHOUT_PAYLOADS = 3
+"""The version that is written where no edit has a payload: earlier releases read it."""
 
 Tree = dict[str, Any]
 
@@ -34,14 +36,19 @@ def _to_3(file: Mapping[str, Any]) -> Tree:
     return {**file, "version": 3}
 
 
-CONVERTERS: Mapping[int, Callable[[Mapping[str, Any]], Tree]] = {1: _to_2, 2: _to_3}
+def _to_4(file: Mapping[str, Any]) -> Tree:
+    """Version 4 added ``payload`` of an edit: the data of an image that was made smaller."""
+    return {**file, "version": 4}
+
+
+CONVERTERS: Mapping[int, Callable[[Mapping[str, Any]], Tree]] = {1: _to_2, 2: _to_3, 3: _to_4}
 """Version → the step to the next one."""
 
 
 def to_dict(journal: Journal) -> Tree:
     """The whole journal, JSON-able, with the version of this format."""
     return {
-        "version": VERSION,
+        "version": VERSION if any(e.payload for e in journal.entries) else _WITHOUT_PAYLOADS,
         "edits": [_written(edit) for edit in journal.entries],
         "figures": [edit.figures and list(edit.figures) for edit in journal.entries],
         "mended": sorted(journal.repaired),
@@ -100,7 +107,8 @@ def _row(entry: Tree, age: int, figures: EditFigures | None, at: int) -> Journal
     text = json.dumps(entry, sort_keys=True)
     id = hashlib.blake2b(f"{age} {text}".encode(), digest_size=12).hexdigest()
     more = {} if figures is None else {"figures": figures}
-    row = {"v": VERSION, "id": id, "at": at, **entry, **more}
+    version = VERSION if "payload" in entry.get("edit", {}) else _WITHOUT_PAYLOADS
+    row = {"v": version, "id": id, "at": at, **entry, **more}
     return JournalRow(id, json.dumps(row).encode())
 
 
@@ -144,6 +152,8 @@ def _written(edit: Edit) -> Tree:
     """Its fields; the texts of a fold keep the names that journals have always had."""
     row = {**asdict(edit), "targets": list(edit.targets), "needs": list(edit.needs)}
     del row["figures"]
+    if not edit.payload:
+        del row["payload"]
     return {_KEYS.get(name, name): value for name, value in row.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trimtab.formats import rules
 from trimtab.lazy import cached_property
@@ -14,6 +15,7 @@ from trimtab.planning.query_context import QueryContext
 from trimtab.planning.redundancy import Redundancy
 from trimtab.reducers import Config, Reducer
 from trimtab.reducers.base import NO_FACTS
+from trimtab.reducers.smaller_images import SmallerImage
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
@@ -54,6 +56,13 @@ class Bounds:
     body_bytes: int | None = None
     result_chars: int | None = None
     images: int | None = None
+    image_pixels: int | None = None
+    """Pixels that the longest side of an image may have; ``many_image_pixels``: with many."""
+    many_image_pixels: int | None = None
+    image_bytes: int | None = None
+    """Characters of base64 that an image may have."""
+    leaves_out_images: bool = False
+    """Whether an image above these that can't be made smaller is left out."""
     lasts: int = 0
     """Model calls that a cut should last at the present growth, where the room allows it."""
     history: int | None = None
@@ -93,6 +102,12 @@ class PlanInputs:
     turn may be."""
     handle_key: bytes = b""
     failures: list[str] = field(default_factory=list)
+    tree: Any = None
+    """The request, for what is in it beside text."""
+    smaller_images: dict[tuple[int, int, int, int], SmallerImage | None] = field(
+        default_factory=dict
+    )
+    """Message, index, side and bytes of an image → what was made of it."""
     offered: OfferCache = field(default_factory=OfferCache)
     """Offers already computed for this transcript."""
 

@@ -28,7 +28,7 @@ def meet_images(planner: Planner) -> int:
         if place.block.media
         and place.message >= 0
         and not state.is_dropped(place)
-        and (place.message, place.index) not in state.shown
+        and ((offer := state.offer_at(place)) is None or offer.payload)
     ]
     spare = len(images) - limit
     for place in images:

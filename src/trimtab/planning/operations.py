@@ -23,6 +23,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.formats.engine import payloads
 from trimtab.formats.engine.base import no_dependents
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Ops, Path, PathOp, Set
@@ -90,6 +91,10 @@ def _replace(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     place = transcript.refs[edit.targets[0]]
     block = place.block
     where = transcript.where(place)
+    if edit.payload:
+        where = transcript.item(place)
+        leaves = payloads.with_payload(paths.get(tree, where), edit.payload)
+        return Applied(edit, (where,), tuple(Set((*where, *leaf), new) for leaf, new in leaves))
     value: Any = edit.text
     if block.spelling == "json":
         value = json.loads(edit.text)

@@ -315,7 +315,7 @@ class PlanState(ShownBlocks):
             return
         saved = sum(self._item_bytes(item) + 1 for item in runs.items(self.transcript, run))
         shown = runs.places(self.transcript, run)
-        saved -= sum(self._saved_bytes(place, self.text(place)) for place in shown)
+        saved -= sum(self._saved_bytes(place, self.offer_at(place)) for place in shown)
         self.bytes_saved += sign * saved
 
     def _shown_bytes(self, run: DroppedRange) -> int:
@@ -334,7 +334,7 @@ class PlanState(ShownBlocks):
             if edit.op in ("replace", "remove"):
                 place = self._edited(edit)
                 op = "replace" if edit.op == "replace" else "remove"
-                offer = Offer(op, edit.text, edit.loss, edit.kind, edit.why)  # type: ignore[arg-type]
+                offer = Offer(op, edit.text, edit.loss, edit.kind, edit.why, payload=edit.payload)  # type: ignore[arg-type]
                 self.show(place, offer, self.price(place, offer), edit)
             elif edit.op == "insert":
                 self.insert(edit)

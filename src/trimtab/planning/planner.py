@@ -342,7 +342,7 @@ class Planner:
                 offer, refs = shown.offer, self._refs(place)
                 edit = Edit(
                     offer.op, refs, offer.text, offer.kind, offer.why, offer.loss, seen,
-                    self.handle(place),
+                    self.handle(place), payload=offer.payload,
                 )  # fmt: skip
                 placed.append(((place.message, place.index), edit))
         for run in self.state.runs:

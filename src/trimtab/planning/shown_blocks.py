@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from trimtab.formats.engine import payloads
 from trimtab.jsontext.paths import Path
 from trimtab.planning.edits import EMPTIED, group_index, joins_next
 from trimtab.reducers import Offer
@@ -87,6 +88,8 @@ class ShownBlocks:
         """Tokens of a block if this offer were shown."""
         if offer.op == "remove":
             return 0
+        if offer.payload:  # an image costs the same at any size
+            return self.whole(place)
         count, block = self.sizes.counter, place.block
         fixed = count.scaled(block.fixed_tokens) if block.text else 0
         return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
@@ -96,14 +99,13 @@ class ShownBlocks:
     def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
         """Show this offer in place of the block."""
         key = self._touched(place)
-        before = self.text(place)
+        before = self.offer_at(place)
         self.tokens += tokens - self.cost(place)
         if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
             self._remove(place.message)
         if self._item_bytes is not None:
-            self.bytes_saved += self._saved_bytes(place, offer.text) - self._saved_bytes(
-                place, before
-            )
+            self.bytes_saved += self._saved_bytes(place, offer)
+            self.bytes_saved -= self._saved_bytes(place, before)
         self.shown[key] = Replacement(offer, tokens, edit)
 
     def _touched(self, place: Place) -> Key:
@@ -114,23 +116,29 @@ class ShownBlocks:
             self._more.pop(number, None)
         return key
 
-    def _saved_bytes(self, place: Place, text: str) -> int:
-        """Encoded bytes saved by showing ``text`` instead of the original block."""
-        if text is place.block.text:
+    def _saved_bytes(self, place: Place, offer: Offer | None) -> int:
+        """Encoded bytes saved by showing an offer instead of the original block."""
+        if offer is None or offer.text is place.block.text:
             return 0
+        if offer.payload:
+            old = place.block.picture.encoded if place.block.picture else 0
+            return old - len(payloads.data_of_url(offer.payload))
         size = utf8_bytes if place.block.spelling == "json" else json_bytes
         whole = place.block.payload_bytes or size(place.block.text)
-        return whole - size(text)
+        return whole - size(offer.text)
+
+    def offer_at(self, place: Place) -> Offer | None:
+        """The offer that is shown in place of the block, or of the texts it is joined with."""
+        shown = self.shown.get(self.joined.first(place))
+        return None if shown is None else shown.offer
 
     def restore(self, place: Place, back: Replacement | None) -> None:
         """Undo a move: show what was shown before it."""
         key = self._touched(place)
         now = self.shown[key]
         if self._item_bytes is not None:
-            then = back.offer.text if back else place.block.text
-            self.bytes_saved += self._saved_bytes(place, then) - self._saved_bytes(
-                place, now.offer.text
-            )
+            self.bytes_saved += self._saved_bytes(place, back.offer if back else None)
+            self.bytes_saved -= self._saved_bytes(place, now.offer)
         if back is None:
             if now.offer.op == "remove" and self.transcript.is_part(place):
                 self._restore_removed(place.message)

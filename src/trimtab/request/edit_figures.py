@@ -49,7 +49,9 @@ def figures_of(measured: MeasuredRequest, applied: Applied, dropped: IntervalSet
         after += sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
     elif edit.op in ("replace", "remove"):
         before = sum(sizes.block(transcript, place) for place in places)
-    if edit.op == "replace" and first is not None and first.block.label:
+    if edit.payload:  # an image costs the same at any size
+        after = before
+    elif edit.op == "replace" and first is not None and first.block.label:
         after += sizes.counter(first.block.label)
     # What goes in whole groups goes with its calls, which name the tools of all results.
     tool = (lambda place: place.block.tool) if groups else transcript.tool

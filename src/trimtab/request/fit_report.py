@@ -148,7 +148,7 @@ def _reason(result: FitResult) -> str:
 
 def _why_below(measured: MeasuredRequest, tokens: int) -> str:
     """Why the request was reduced although it is below the trigger."""
-    if measured.too_many_images or measured.too_long_result:
+    if measured.too_many_images or measured.too_large_image or measured.too_long_result:
         return "bytes, chars or images do not"
     inputs = reduce(measured)
     if is_dead_weight_due(measured, inputs):

@@ -12,7 +12,7 @@ from trimtab.planning.eligibility import Bounds
 from trimtab.planning.presets import PRESETS
 from trimtab.pricing import models
 from trimtab.pricing.calibration import Calibration, Factors
-from trimtab.settings import NO_WINDOW, Settings
+from trimtab.settings import BODY_LIMITS, NO_WINDOW, Settings
 from trimtab.transcript.client_requests import is_client_request
 from trimtab.transcript.model import SURE_TRIGGER, TRIGGER
 from trimtab.transcript.token_sizes import TokenSizes
@@ -67,6 +67,8 @@ class EffectiveLimits:
             "request_bytes": bounds.body_bytes,
             "result_chars": bounds.result_chars,
             "images": bounds.images,
+            "image_pixels": bounds.image_pixels,
+            "image_bytes": bounds.image_bytes,
         }
 
 
@@ -96,6 +98,10 @@ def effective_limits(
         body_bytes=byte_limit(settings, transcript),
         result_chars=settings.result_chars,
         images=hard.get("images") if settings.images is None else settings.images,
+        image_pixels=settings.image_pixels or hard.get("image_pixels"),
+        many_image_pixels=None if settings.image_pixels else hard.get("many_image_pixels"),
+        image_bytes=settings.image_bytes or hard.get("image_bytes"),
+        leaves_out_images=(settings.image_pixels or settings.image_bytes) is not None,
         lasts=0 if own or settings.target is not None else LASTS,
         history=None if own or settings.target is not None else PRESETS[settings.preset].history,
     )
@@ -129,8 +135,8 @@ def trigger_for(counter: Counter) -> float:
 def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
     """Window, output reserve, and the model whose window was looked up ("": it was given)."""
     window, reserve, model = settings.window, settings.reserve, None
-    others = settings.request_bytes, settings.result_chars, settings.images
-    if window is None and others != (None, None, None):
+    others = [name for name in BODY_LIMITS if getattr(settings, name) is not None]
+    if window is None and others:
         window = NO_WINDOW
     if window is None:
         model = models.require(settings.model or transcript.facts.model)

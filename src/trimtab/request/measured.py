@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from trimtab.formats.rules import Repair
 from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
+from trimtab.planning.image_sizes import has_too_large_image
 from trimtab.planning.tool_definitions import MAX_SHARE, tool_sizes, tools_take
 from trimtab.pricing import economics, models
 from trimtab.pricing.economics import with_calls_left
@@ -89,6 +90,11 @@ class MeasuredRequest:
         return limit is not None and self.sizes.media(self.transcript) > limit
 
     @property
+    def too_large_image(self) -> bool:
+        """Whether one of its images has more pixels or bytes than allowed."""
+        return has_too_large_image(self.transcript, self.limits.bounds)
+
+    @property
     def too_long_result(self) -> bool:
         """Whether one of its tool results is longer than allowed."""
         limit = self.limits.bounds.result_chars
@@ -100,7 +106,7 @@ class MeasuredRequest:
         bounds, tokens = self.limits.bounds, self.sizes.measure(self.transcript)
         if tokens > bounds.trigger or tokens > bounds.capacity:
             return True
-        if self.too_many_images or self.too_long_result:
+        if self.too_many_images or self.too_large_image or self.too_long_result:
             return True
         limit = bounds.body_bytes
         return limit is not None and self.repaired.body.exceeds(limit)

@@ -11,6 +11,7 @@ from trimtab.jsontext import paths
 from trimtab.planning.advice import advice, advice_beside, size_in_bytes
 from trimtab.planning.eligibility import PlanInputs
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
+from trimtab.planning.image_sizes import meet_image_sizes
 from trimtab.planning.planner import Planner
 from trimtab.planning.reasoning_signatures import unbind
 from trimtab.planning.tool_definitions import definition_name
@@ -26,6 +27,7 @@ def smallest(measured: MeasuredRequest, inputs: PlanInputs) -> Planner:
     """A plan that reduces everything as far as possible: its size is the minimum."""
     planner = planner_for(measured, inputs)
     meet_images(planner)
+    meet_image_sizes(planner)
     _choose_smallest(planner)
     meet_result_chars(planner)
     unbind(planner, measured.settings.thinking, measured.new_repairs)

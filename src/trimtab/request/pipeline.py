@@ -278,7 +278,7 @@ def _with_journal_edits_alone(measured: MeasuredRequest, step: str) -> FitResult
     """The request with only the journal's edits; None if it needs more."""
     if measured.new_repairs or not measured.active:
         return None
-    if measured.too_many_images or measured.too_long_result:
+    if measured.too_many_images or measured.too_large_image or measured.too_long_result:
         return None
     result = _checked(measured, Plan(measured.active, (), step))
     bounds, tokens = measured.limits.bounds, result.tokens_after

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from trimtab import reducers
 from trimtab.planning.eligibility import Bounds, Eligibility, PlanInputs
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
+from trimtab.planning.image_sizes import meet_image_sizes, shrink_for_bytes
 from trimtab.planning.make_room import make_room
 from trimtab.planning.planner import Planner
 from trimtab.planning.presets import PRESETS
@@ -60,6 +61,7 @@ def reduce(measured: MeasuredRequest) -> PlanInputs:
         recent=preset.recent_results,
         handle_key=inputs.handle_key,
         failures=failures,
+        tree=measured.repaired.body.tree,
     )
 
 
@@ -219,6 +221,8 @@ def _choose_edits(measured: MeasuredRequest, planner: Planner) -> bool:
         for dead in early_dead_weight(measured, planner):
             planner.show(dead.place, dead.offer)
     meet_images(planner)
+    meet_image_sizes(planner)
+    shrink_for_bytes(planner)
     meet_result_chars(planner)
     if planner.state.tokens > planner.bounds.begin or planner.over():
         make_room(planner)

@@ -281,6 +281,11 @@ class _RequestFlow:
             if not words:
                 return None
         smaller = self._fit(self.request, **words)
+        if refusal.rule == "images" and not _strictly_smaller(smaller, last, refusal):
+            words = limits_from_refusals.keywords_for_retry(  # none could be made smaller
+                refusal, sent, self.limits, facts_of(smaller).settings, self.first_sent
+            )
+            smaller = self._fit(self.request, **words)
         if ask is None and not _strictly_smaller(smaller, last, refusal):
             return None
         if unnamed and "settings" in words:

@@ -28,6 +28,8 @@ KINDS = {
     "bytes": ("request_bytes",),
     "chars": ("result_chars",),
     "images": ("images",),
+    "image_pixels": ("image_pixels",),
+    "image_bytes": ("image_bytes",),
     "output": ("output",),
 }
 """Kind of limit → the fields of ``ModelLimits`` that hold it."""
@@ -61,6 +63,8 @@ class ModelLimits:
     request_bytes: int | None = None
     result_chars: int | None = None
     images: int | None = None
+    image_pixels: int | None = None
+    image_bytes: int | None = None
     output: int | None = None
     short: tuple[int, int] | None = None
     unnamed: tuple[int, int, float, int] | None = None
@@ -99,6 +103,7 @@ class ModelLimits:
         """The limits in words, for logs and people; "" if there are only counts to compare."""
         words = {
             "window": self.limit, "body bytes": self.request_bytes, "images": self.images,
+            "pixels of an image": self.image_pixels, "bytes of an image": self.image_bytes,
             "chars of a tool result": self.result_chars, "output tokens": self.output,
             "refused prompt tokens": self.refused if self.limit is None else None,
         }  # fmt: skip

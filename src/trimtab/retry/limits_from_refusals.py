@@ -35,6 +35,9 @@ _MANY_IMAGES = 20
 _MANY_IMAGE_PIXELS = 2_000
 """Up to 20 images, each may have 8,000 pixels a side; more than that, 2,000 (Anthropic)."""
 
+_IMAGE_LIMITS = {"pixels": "image_pixels", "bytes": "image_bytes"}
+"""What a refusal for one image counts → the setting by which such an image is made smaller."""
+
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
@@ -86,6 +89,11 @@ def learn_from_refusal(
         kind, fresh = "tokens", _tokens(refusal, sent, mine)
     elif refusal.rule == "images" and refusal.unit == "images" and refusal.limit is not None:
         kind, fresh = "images", replace(mine, images=refusal.limit)
+    elif refusal.rule == "images" and refusal.unit == "pixels" and refusal.limit:
+        if refusal.limit != _MANY_IMAGE_PIXELS:  # of many images; one alone would be accepted
+            kind, fresh = "image_pixels", replace(mine, image_pixels=refusal.limit)
+    elif refusal.rule == "images" and refusal.unit == "bytes" and refusal.limit:
+        kind, fresh = "image_bytes", replace(mine, image_bytes=refusal.limit)
     elif refusal.rule == "string_too_long" and refusal.limit:
         kind, fresh = "chars", replace(mine, result_chars=refusal.limit)
     elif refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
@@ -166,6 +174,8 @@ def keywords_for_known_limits(
             ("request_bytes", limits.request_bytes),
             ("result_chars", limits.result_chars if chars is None else chars),
             ("images", limits.images),
+            ("image_pixels", limits.image_pixels),
+            ("image_bytes", limits.image_bytes),
         )
         if value is not None and ((given := getattr(settings, name)) is None or value < given)
     }
@@ -206,6 +216,9 @@ def keywords_for_retry(
             return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
         return _window(room, limits, sent) if room > 0 else {}
     if refusal.rule == "images":
+        one = _IMAGE_LIMITS.get(refusal.unit)
+        if one and refusal.limit and (getattr(settings, one) or refusal.limit + 1) > refusal.limit:
+            return {"settings": _limited(settings, **{one: refusal.limit})}
         return {"settings": _limited(settings, images=_images(refusal))}
     if refusal.rule == "string_too_long":
         chars = limits.result_chars

@@ -31,6 +31,14 @@ def _noun(cls: type[T]) -> type[T]:
     return dataclass(slots=True, eq=False)(cls)
 
 
+class Picture(NamedTuple):
+    """An image whose data are in the request: pixels, and characters of its base64."""
+
+    width: int
+    height: int
+    encoded: int
+
+
 @_noun
 class Block:
     """The smallest unit that an edit can target: one leaf of the request.
@@ -61,6 +69,8 @@ class Block:
     payload_bytes: int = 0
     """Encoded bytes of media, which ``text`` does not include."""
     media: Literal["", "image", "document", "video", "audio"] = ""
+    picture: Picture | None = None
+    """Of an image whose data are in the request and say how large it is."""
     identity: str = ""
     """Distinguishes sealed or media blocks whose ``text`` is empty: a digest or id, no payload."""
     _digest: str = field(init=False, default="", repr=False)
@@ -335,6 +345,8 @@ class Edit:
     """Of a fold: what is kept of the model's words."""
     user_text: str = ""
     """Of a fold: what is kept of the user's words."""
+    payload: str = ""
+    """Of a medium made smaller: its new data as a data URL, which is sent; ``text`` names it."""
     figures: EditFigures | None = field(default=None, compare=False)
     """None: not known, as in journals of earlier releases."""
 

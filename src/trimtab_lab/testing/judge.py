@@ -21,6 +21,7 @@ from trimtab.transcript.transcript import Transcript
 from trimtab_lab.testing import signed_reasoning
 from trimtab_lab.testing.http_apis import HttpApi, compaction
 from trimtab_lab.testing.http_apis.refusals import Style
+from trimtab_lab.testing.images import MANY_IMAGES, image_data, image_path, longest_side
 from trimtab_lab.testing.prompt_parts import PromptPart, prompt_parts
 from trimtab_lab.testing.record import Record
 
@@ -36,6 +37,8 @@ class ProviderConfig:
     request_bytes: int | None = None
     result_chars: int | None = None
     images: int | None = None
+    image_pixels: int | None = None
+    image_bytes: int | None = None
     bind_thinking: bool = True
     secret: str = "trimtab"
 
@@ -85,6 +88,7 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
     # A request that only counts is held to the same rules (count_tokens refuses what the model
     # would refuse), not to the window.
     problem = _images(transcript, images)
+    problem = problem if problem[0] else _image_sizes(transcript, tree, config)
     problem = problem if problem[0] else _results(transcript, config.result_chars)
     problem = problem if problem[0] else _thinking(config, api, transcript, tree, chain, record)
     if record.operation == "generate" and not problem[0]:
@@ -206,6 +210,28 @@ def _images(transcript: Transcript, limit: int | None) -> RefusalFacts:
         return _FINE
     images = media.count("image")
     return "images", {"images": images, "documents": len(media) - images, "limit": limit}
+
+
+def _image_sizes(transcript: Transcript, tree: Any, config: ProviderConfig) -> RefusalFacts:
+    """A refusal if an image has too many bytes of base64 or pixels.  Where ``config`` has no
+    limit, it is that of the model's provider."""
+    limits, format = rules.hard_limits(transcript), transcript.format.name
+    images = [place for place in transcript.places() if place.block.media == "image"]
+    most = config.image_bytes or limits.get("image_bytes")
+    widest = config.image_pixels or limits.get("image_pixels")
+    many = limits.get("many_image_pixels") if len(images) > MANY_IMAGES else None
+    for place in images if most or widest or many else ():
+        path = transcript.item(place)
+        data = image_data(paths.get(tree, path))
+        facts = {**where(transcript, path, format), "path": image_path(path, format)}
+        if most and len(data) > most:
+            return "image_bytes", {**facts, "bytes": len(data), "limit": most, "mb": most >> 20}
+        longest = longest_side(data, required=config.image_pixels is not None)
+        if many and longest > many:
+            return "many_image_pixels", {**facts, "limit": many}
+        if widest and longest > widest:
+            return "image_pixels", {**facts, "limit": widest}
+    return _FINE
 
 
 def _results(transcript: Transcript, limit: int | None) -> RefusalFacts:

@@ -59,7 +59,8 @@ class StrictProvider(LocalServer):
       counter or function; None: the best for the model).
     - ``style``: the provider to imitate, see ``styles()``; None: each format's own provider.
     - ``overflow_as``: how an overflow is reported; None: as the style does.
-    - ``request_bytes``, ``result_chars`` (of one tool result), ``images``: more limits.
+    - ``request_bytes``, ``result_chars`` (of one tool result), ``images``, ``image_pixels`` (of
+      the longest side; needs Pillow), ``image_bytes`` (of one, in base64): more limits.
     - ``bind_thinking``: refuse signed thinking whose prefix moved, for models that bind it.
     - ``clock``: seconds, to let cache entries expire; None: they never do.
     - ``max_requests``: refuse all later requests, as a guard against clients that loop.
@@ -79,6 +80,8 @@ class StrictProvider(LocalServer):
         request_bytes: int | None = None,
         result_chars: int | None = None,
         images: int | None = None,
+        image_pixels: int | None = None,
+        image_bytes: int | None = None,
         bind_thinking: bool = True,
         answer: Answer | str = "OK",
         clock: Callable[[], float] | None = None,
@@ -92,7 +95,15 @@ class StrictProvider(LocalServer):
             expect(above, name, number, "a whole number above 0")
         self.requests: list[Record] = []
         self._config = ProviderConfig(
-            window, counter, request_bytes, result_chars, images, bind_thinking, secret
+            window,
+            counter,
+            request_bytes,
+            result_chars,
+            images,
+            image_pixels,
+            image_bytes,
+            bind_thinking,
+            secret,
         )
         self._style, self._overflow_as, self._most = style, overflow_as, max_requests
         self._steps = ScriptRunner(script, as_answer(answer))

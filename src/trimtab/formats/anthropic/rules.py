@@ -21,7 +21,7 @@ from trimtab.formats.anthropic.content_rules import (
     scan_sampling,
     shorten_marks,
 )
-from trimtab.formats.engine.rule import Finding, Repair, Rule, RuleTable, Shape
+from trimtab.formats.engine.rule import DialectLimit, Finding, Repair, Rule, RuleTable, Shape
 from trimtab.formats.repair import system_order
 from trimtab.formats.repair.content import (
     append_user_message,
@@ -187,6 +187,20 @@ SYSTEM_ROWS = (
     ),
 )
 """Of system messages among the others."""
+
+TOO_WIDE = (
+    "messages.7.content.2.image.source.base64.data: At least one of the image dimensions exceed "
+    "max allowed size: 8000 pixels"
+)
+TOO_WIDE_FOR_MANY = (
+    "messages.19.content.27.image.source.base64.data: At least one of the image dimensions exceed "
+    "max allowed size for many-image requests: 2000 pixels"
+)
+VISION = (
+    'anthropics/claude-code issues #4778, #24630; platform.claude.com/docs, vision: "The maximal '
+    "dimensions per image are 8000x8000 px. If you submit more than 20 images in one API request, "
+    'this limit is reduced to 2000x2000 px."'
+)
 
 TABLE = RuleTable(
     rows=(
@@ -505,6 +519,17 @@ TABLE = RuleTable(
     ),
     may_drop_reasoning=is_earlier_turn,
     limits={"request_bytes": 32 * 1024 * 1024, "images": 100},
+    dialect_limits=(
+        DialectLimit("image_pixels", 8_000, TOO_WIDE, VISION, frozenset({"anthropic"}), "claude"),
+        DialectLimit(
+            "many_image_pixels",
+            2_000,
+            TOO_WIDE_FOR_MANY,
+            VISION,
+            frozenset({"anthropic"}),
+            "claude",
+        ),
+    ),
 )
 
 SHAPE = Shape(

@@ -31,7 +31,7 @@ from trimtab.formats.bedrock.content_rules import (
     shorten_marks,
 )
 from trimtab.formats.bedrock.format import APART, ID, TOOL_NAME
-from trimtab.formats.engine.rule import Finding, Rule, RuleTable, Shape
+from trimtab.formats.engine.rule import DialectLimit, Finding, Rule, RuleTable, Shape
 from trimtab.formats.repair import alternation, system_order
 from trimtab.formats.repair.content import (
     append_user_message,
@@ -86,6 +86,11 @@ def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Fin
     if not binds_thinking(transcript.facts):
         yield from anthropic.scan_thinking_first(transcript, open_tail)
 
+
+CONVERSE = (
+    "Converse, API reference, Message: \"Each image's size, height, and width must be no more than "
+    '3.75 MB, 8000 px, and 8000 px, respectively."'
+)
 
 TABLE = RuleTable(
     rows=(
@@ -396,6 +401,19 @@ TABLE = RuleTable(
     ),
     may_drop_reasoning=is_earlier_turn,
     limits={"images": 20},
+    dialect_limits=(
+        DialectLimit("image_pixels", 8_000, anthropic.TOO_WIDE, CONVERSE, CLAUDE, "claude"),
+        DialectLimit(
+            "image_bytes",
+            5 * 1024 * 1024,
+            "messages.0.content.2.image.source.bytes: image exceeds 5 MB maximum: 7167852 bytes > "
+            "5242880 bytes",
+            "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws "
+            "issue #778: counted in base64, so 3.75 MB as the API's documentation says",
+            CLAUDE,
+            "claude",
+        ),
+    ),
 )
 """``images``: "too many images and documents: 21 + 0 > 20" (cline issue #1844)."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from trimtab.formats.engine import payloads
 from trimtab.formats.engine.api_path import ApiPath
 from trimtab.formats.engine.own_tools import WhyNoTool
 from trimtab.formats.engine.parts import PartTable
@@ -285,6 +286,7 @@ def media_block(value: Tree, path: Path, kind: str) -> Block:
     return Block(
         "media", path, path, "", spelling="part", fixed_tokens=cost, payload_bytes=size,
         media="image" if kind == "image" else "document", identity=payload_digest(value),
+        picture=payloads.picture(value) if kind == "image" else None,
     )  # fmt: skip
 
 

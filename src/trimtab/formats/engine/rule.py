@@ -100,7 +100,8 @@ class Rule:
 class DialectLimit:
     """A hard limit that only some dialects of the format have.
 
-    ``limit``: request_bytes or images; ``model``: a pattern of model names, "" for all.
+    ``limit``: request_bytes, images, image_pixels, many_image_pixels or image_bytes; ``model``: a
+    pattern of model names, "" for all.
     """
 
     limit: str
@@ -125,7 +126,7 @@ class RuleTable:
     may_drop_reasoning: Callable[[Transcript, int], bool]
     """Whether the reasoning of a message may be left out while the message stays."""
     limits: dict[str, int] = field(default_factory=dict)
-    """Hard limits of the provider by name: request_bytes, images."""
+    """Hard limits of the provider by name, as those of dialects."""
     dialect_limits: tuple[DialectLimit, ...] = ()
     """Limits of single dialects or models."""
 

@@ -1,0 +1,305 @@
+"""Images above a limit are made smaller, in every format, before any is left out.
+
+Judged by Pillow and by the parts' own keys; the strict provider refuses by limits of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import io
+import json
+from typing import Any
+
+import pytest
+from drawn_images import MIME, album, data_in, images_in, part, picture, sizes_in
+from flow_driver import drive, played
+from PIL import Image
+from shapes import KEYS, MODELS, SIX, said, user
+
+import trimtab
+from trimtab.formats.engine import payloads
+from trimtab.planning import image_sizes
+from trimtab.retry.flow import Accepted, Refused, flow
+from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.settings import Settings
+from trimtab_lab.testing import StrictProvider
+
+WIDE = 10**9
+SMALL = Settings(image_pixels=300)
+
+
+def keys_of(value: Any) -> Any:
+    """The shape of a part without its leaves."""
+    return {key: keys_of(inner) for key, inner in value.items()} if isinstance(value, dict) else 0
+
+
+def first_part(format: str, body: Any) -> Any:
+    return body[KEYS[format]][0]["parts" if format == "gemini" else "content"][0]
+
+
+@pytest.mark.parametrize("kind", MIME)
+@pytest.mark.parametrize("format", SIX)
+def test_an_image_above_the_limit_is_made_smaller_and_its_part_keeps_all_else(
+    format: str, kind: str
+) -> None:
+    body = album(format, part(format, picture(640, 400, kind), kind))
+    session = trimtab.Session(recall=True)
+    done = session.fit(body, window=WIDE, settings=SMALL)
+    assert sizes_in(done.request) == [(300, 188)]
+    (image,) = images_in(done.request)
+    now, was = first_part(format, done.request), first_part(format, body)
+    assert keys_of(now) == keys_of(was)
+    if kind == "GIF":  # a PNG of its first frame
+        assert image.format == "PNG"
+        assert "gif" not in json.dumps(now)
+    else:
+        assert image.format == kind
+    (edit,) = done.report.edits
+    assert "640 × 400 → 300 × 188" in edit.why
+    assert "640 × 400 → 300 × 188" in str(done.report)
+    assert json.loads(session.recall(edit.handle)) == was
+    assert session.shown(edit.handle) == "image 640 × 400 → 300 × 188"
+    assert trimtab.check(done.request) == ()
+
+
+@pytest.mark.parametrize("format", SIX)
+def test_later_turns_and_other_machines_send_the_same_bytes_whatever_their_pillow(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = album(format, part(format, picture(640, 400)))
+    session = trimtab.Session()
+    sent = session.fit(body, window=WIDE, settings=SMALL).request
+    longer = {**body, KEYS[format]: [*body[KEYS[format]], *said(format, "."), *user(format, "Go.")]}
+    monkeypatch.setattr(image_sizes, "smaller_image", lambda *given: pytest.fail("made again"))
+    for other in (session, trimtab.Session(journal=json.loads(json.dumps(session.journal)))):
+        again = other.fit(longer, window=WIDE, settings=SMALL)
+        assert again.request[KEYS[format]][: len(sent[KEYS[format]])] == sent[KEYS[format]]
+        assert not [edit for edit in again.report.edits if edit.new]
+
+
+@pytest.mark.parametrize("format", SIX)
+def test_a_smaller_image_is_not_changed_again_and_undo_brings_back_the_original(
+    format: str,
+) -> None:
+    body = album(format, part(format, picture(640, 400)))
+    session = trimtab.Session()
+    done = session.fit(body, window=WIDE, settings=SMALL)
+    assert trimtab.fit(done.request, window=WIDE, settings=SMALL).request is done.request
+    session.undo(done.report.edits[0].handle)
+    assert session.fit(body, window=WIDE).request == body
+
+
+@pytest.mark.parametrize("format", SIX)
+def test_bytes_are_changed_in_the_data_of_the_image_alone(format: str) -> None:
+    body = json.dumps(album(format, part(format, picture(640, 400)))).encode()
+    done = trimtab.fit(body, window=WIDE, settings=SMALL)
+    (old,), (new,) = data_in(json.loads(body)), data_in(json.loads(done.request))
+    assert done.request == body.replace(base64.b64encode(old), base64.b64encode(new))
+
+
+def test_bytes_that_an_sdk_takes_stay_bytes() -> None:
+    body = album("bedrock", {"image": {"format": "png", "source": {"bytes": picture(640, 400)}}})
+    done = trimtab.fit(body, window=WIDE, settings=SMALL, format="bedrock")
+    assert sizes_in(done.request) == [(300, 188)]
+    assert isinstance(first_part("bedrock", done.request)["image"]["source"]["bytes"], bytes)
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
+def test_images_in_tool_results_are_made_smaller_too(format: str) -> None:
+    image = part(format, picture(640, 400))
+    call = {
+        "openai-chat": [
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "see", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": [image]},
+        ],
+        "anthropic": [
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "c1", "name": "see", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [image]}]},
+        ],
+        "bedrock": [
+            {"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "c1", "name": "see", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [image]}}]},
+        ],
+        "openai-responses": [
+            {"type": "function_call", "call_id": "c1", "name": "see", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": [image]},
+        ],
+    }[format]  # fmt: skip
+    body = album(format)
+    body[KEYS[format]] = [*user(format, "Look."), *call]
+    done = trimtab.fit(body, window=WIDE, settings=SMALL)
+    assert sizes_in(done.request) == [(300, 188)]
+
+
+@pytest.mark.parametrize("format", SIX)
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\nno more", picture(640, 400)[:200], b"", b"GIF89a\xff\xff\xff\xff"]
+)
+def test_what_cannot_be_decoded_stays_as_it_is_unless_the_limit_was_given(
+    format: str, data: bytes
+) -> None:
+    body = album(format, part(format, data), model="claude-sonnet-4-5")
+    assert trimtab.fit(body, window=WIDE, format=format).request is body
+
+
+def test_a_file_that_claims_more_pixels_than_anybody_sends_is_not_decoded() -> None:
+    bomb = bytearray(picture(64, 40))
+    bomb[16:24] = (40_000).to_bytes(4, "big") * 2
+    body = album("anthropic", part("anthropic", bytes(bomb)))
+    done = trimtab.fit(body)
+    assert done.request is body
+    left_out = trimtab.fit(body, settings=SMALL)
+    assert "[image left out to fit]" in json.dumps(left_out.request)
+
+
+def test_urls_and_file_ids_are_left_alone() -> None:
+    url = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    file = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
+    body = album("anthropic", url, file)
+    assert trimtab.fit(body, window=WIDE, settings=SMALL).request is body
+
+
+# --- limits that providers document: at the entrance, and nothing that they take -----------------
+
+
+@pytest.mark.parametrize(
+    ("format", "model"),
+    [("anthropic", MODELS["anthropic"]), ("bedrock", MODELS["bedrock"])],
+)
+def test_more_than_8000_pixels_go_to_claude_as_2000_and_8000_as_they_are(
+    format: str, model: str
+) -> None:
+    fits = album(format, part(format, picture(8_000, 20)), model=model)
+    assert trimtab.fit(fits).request is fits
+    wide = album(format, part(format, picture(8_001, 600)), model=model)
+    assert max(sizes_in(trimtab.fit(wide).request)[0]) <= 8_000
+    other = album(format, part(format, picture(8_001, 600)), model="amazon.nova-pro-v1:0")
+    assert trimtab.fit(other, window=WIDE, format=format).request is other
+
+
+def test_more_than_20_images_have_at_most_2000_pixels_and_20_keep_theirs() -> None:
+    large, small = part("anthropic", picture(2_100, 300)), part("anthropic", picture(90, 50))
+    some = album("anthropic", large, *[small] * 19)
+    assert trimtab.fit(some).request is some
+    many = album("anthropic", large, *[small] * 20)
+    assert sizes_in(trimtab.fit(many).request) == [(2_000, 286), *[(90, 50)] * 20]
+
+
+def test_claude_on_bedrock_gets_at_most_5_mb_of_base64_and_at_anthropic_more() -> None:
+    noisy = picture(2_000, 2_000, noise=True)
+    assert len(base64.b64encode(noisy)) > 5_242_880
+    done = trimtab.fit(album("bedrock", part("bedrock", noisy)))
+    (data,) = data_in(done.request)
+    assert len(base64.b64encode(data)) <= 5_242_880
+    (edit,) = done.report.edits
+    assert "5,242,880 bytes" in edit.why
+    at_anthropic = album("anthropic", part("anthropic", noisy))
+    assert trimtab.fit(at_anthropic).request is at_anthropic
+
+
+def test_without_pillow_a_request_stays_as_it_is_and_the_report_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = builtins.__import__
+
+    def no_pillow(name: str, *given: Any, **more: Any) -> Any:
+        if name.split(".")[0] == "PIL":
+            raise ImportError(name)
+        return real(name, *given, **more)
+
+    wide = album("anthropic", part("anthropic", picture(8_001, 60)))
+    monkeypatch.setattr(builtins, "__import__", no_pillow)
+    done = trimtab.fit(wide)
+    assert done.request is wide
+    (warning,) = done.report.warnings
+    assert "trimtab[images]" in warning
+
+
+def test_images_become_smaller_before_any_is_left_out_of_a_body_with_too_many_bytes() -> None:
+    images = [part("anthropic", picture(2_000, 1_500, seed=seed)) for seed in range(4)]
+    body = album("anthropic", *images)
+    limit = len(json.dumps(body)) * 9 // 10
+    done = trimtab.fit(body, window=WIDE, settings=Settings(request_bytes=limit))
+    assert len(json.dumps(done.request)) <= limit
+    assert sizes_in(done.request) == [(1_568, 1_176)] * 4
+
+
+# --- limits that a refusal names ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [{"image_pixels": 500}, {"image_bytes": 9_000}])
+@pytest.mark.parametrize("format", SIX[:-1])
+def test_a_refusal_that_names_an_image_makes_it_smaller_and_later_ones_at_once(
+    format: str, limit: dict[str, int]
+) -> None:
+    provider, session = StrictProvider(window=100_000, **limit), trimtab.Session()
+    small, large = picture(90, 50), picture(1_200, 800)
+    body = album(format, part(format, small), part(format, large))
+    body.pop("stream", None)
+    learned = LearnedLimits()
+    for attempts, parts in ((2, [large]), (1, [large, picture(1_200, 800, seed=1)])):
+        body = album(format, *(part(format, data) for data in (small, *parts)))
+        done = drive(provider, format, body, session.fit, learned=learned, key="host/model")
+        assert done.status == 200, done.body
+        assert done.done.attempts == attempts
+        sizes = sizes_in(json.loads(done.sent[-1]))
+        assert sizes[0] == (90, 50)
+        assert len(sizes) == 1 + len(parts)
+
+
+def test_many_images_refused_by_a_gateway_are_made_smaller() -> None:
+    words = (
+        "messages.19.content.27.image.source.base64.data: At least one of the image dimensions "
+        "exceed max allowed size for many-image requests: 2000 pixels"
+    )
+    refused = {"error": {"message": words, "type": "invalid_request_error"}}
+    body = album("openai-chat", *[part("openai-chat", picture(2_100, 300))] * 21)
+    sent = list(_played(body, refused))
+    assert sizes_in(sent[-1]) == [(2_000, 286)] * 21
+
+
+def test_an_image_by_url_that_is_refused_is_left_out_as_it_cannot_be_made_smaller() -> None:
+    words = "image exceeds 5 MB maximum: 7167852 bytes > 5242880 bytes"
+    url = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    sent = list(_played(album("openai-chat", url), {"error": {"message": words}}))
+    assert len(sent) == 2
+    assert "[image left out to fit]" in json.dumps(sent[-1])
+
+
+def _played(body: Any, refused: Any) -> list[Any]:
+    session, answers = trimtab.Session(), iter([Refused(400, refused)])
+    run = flow(body, lambda request, **more: session.fit(request, **{"window": WIDE, **more}))
+    return played(run, lambda request: next(answers, Accepted()))[1]
+
+
+# --- how large an image is, read from its head ---------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(1, 1), (640, 400), (3, 9_000)])
+@pytest.mark.parametrize("kind", MIME)
+def test_the_size_of_an_image_is_read_from_its_head(kind: str, size: tuple[int, int]) -> None:
+    data = picture(*size, kind)
+    found = payloads.picture(part("gemini", data, kind))
+    assert found == (*size, len(base64.b64encode(data)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"lossless": True}, {"exif": b"Exif\0\0" + b"x" * 60_000}, {"progressive": True}],
+)
+def test_odd_files_too(options: dict[str, Any]) -> None:
+    kind, file = "WEBP" if "lossless" in options else "JPEG", io.BytesIO()
+    Image.new("RGB", (321, 123)).save(file, kind, **options)
+    found = payloads.picture(part("anthropic", file.getvalue(), kind))
+    assert found is not None
+    assert found[:2] == (321, 123)
+    clear = io.BytesIO()
+    Image.new("RGBA", (321, 123), (0, 0, 0, 0)).save(clear, "WEBP")
+    found = payloads.picture(part("anthropic", clear.getvalue(), "WEBP"))
+    assert found is not None
+    assert found[:2] == (321, 123)
