@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from trimtab.formats.engine.parts import PartRow, PartTable, camel
 from trimtab.formats.engine.rule import Finding, Repair, Scan, reports
 from trimtab.jsontext.paths import Path, Set
 from trimtab.transcript.transcript import Transcript
@@ -23,51 +24,72 @@ GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 EVERYWHERE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """What all of them take, by older words too: after a refusal only this counts as a name."""
 
-_NAMED = (
-    "tool_use",
-    "tool",
-    "function_call",
-    "custom_tool_call",
-    "function_result",
-    "function",
-    "custom",
-)
-"""Types of parts, items and choices whose ``name`` is a tool's."""
-_WRAPPERS = (
-    *("function", "custom", "functionCall", "functionResponse", "function_call", "toolUse"),
-    *("function_response", "toolSpec", "tool"),
-)
-"""Keys of objects with a tool's ``name``."""
-_LISTS = ("tools", "functions", "functionDeclarations", "function_declarations")
-"""Keys of lists of definitions."""
-_INSIDE = (
-    *("messages", "contents", "content", "parts", "tool_calls", "tool_choice", "toolConfig"),
-    *("tool_config", "functionCallingConfig", "function_calling_config", "toolChoice"),
-    *("allowed_tools", "input", "steps"),
-)
-"""Keys below which names are looked for; arguments, schemas and results are not."""
-_ALLOWED = ("allowedFunctionNames", "allowed_function_names")
+_CHOICES = ("function", "custom", "tool")
+"""Types of a choice, which has the name of a tool beside it or in an object of that key."""
+_ALLOWED = "allowedFunctionNames"
 
 
-def tool_names(tree: Any, path: Path = (), *, named: bool = False) -> Iterator[tuple[Path, str]]:
+class _Words(NamedTuple):
+    """Where the requests of one format name tools."""
+
+    types: frozenset[str]
+    """Types of parts, items and choices, and roles, whose ``name`` is a tool's."""
+    wrappers: frozenset[str]
+    """Keys of objects with a tool's ``name``."""
+    lists: frozenset[str]
+    """Keys of lists of definitions."""
+    inside: frozenset[str]
+    """Keys below which names are looked for; arguments, schemas and results are not."""
+
+
+def _words_of(table: PartTable) -> _Words:
+    tools = table.tools
+    contents = {key: part for key, part in table.parts.items() if not isinstance(part, PartRow)}
+    rows = {**table.items}
+    for content in contents.values():
+        rows |= content
+    named = [
+        (type, row)
+        for type, variants in rows.items()
+        for row in (variants if isinstance(variants, tuple) else (variants,))
+        if row.kind in ("call", "result") and row.name and not row.named
+    ]
+    alone = (key for key, part in table.parts.items() if isinstance(part, PartRow) and part.name)
+    within = (row.name[0] for _, row in named if len(row.name) > 1)
+    lists = {tools.path[-1], "functions", tools.listed}
+    inside = {table.messages, *contents, *tools.choice, *tools.path, "content", "allowed_tools"}
+    return _Words(
+        frozenset((*_CHOICES, *(type for type, row in named if len(row.name) == 1))),
+        frozenset(map(str, (*_CHOICES, *alone, *within, *tools.within[:1]))) - lists,
+        frozenset(map(str, lists)),
+        frozenset(map(str, inside)) - lists,
+    )
+
+
+def tool_names(tree: Any, table: PartTable) -> Iterator[tuple[Path, str]]:
     """(path, name) of every place of a request that names a tool of the client's."""
+    return _names_in(tree, (), _words_of(table), named=False)
+
+
+def _names_in(tree: Any, path: Path, words: _Words, *, named: bool) -> Iterator[tuple[Path, str]]:
     if isinstance(tree, list):
         for index, item in enumerate(tree):
-            yield from tool_names(item, (*path, index), named=named)
+            yield from _names_in(item, (*path, index), words, named=named)
     if not isinstance(tree, dict):
         return
-    is_own = named or tree.get("type") in _NAMED or tree.get("role") in ("tool", "function")
+    is_own = named or tree.get("type") in words.types or tree.get("role") in words.types
     if is_own and isinstance(tree.get("name"), str):
         yield (*path, "name"), tree["name"]
     if tree.get("type") == "tool_reference" and isinstance(tree.get("tool_name"), str):
         yield (*path, "tool_name"), tree["tool_name"]
     for key, value in tree.items():
-        if key in _ALLOWED and isinstance(value, list):
+        spelled = {key, camel(key)}
+        if camel(key) == _ALLOWED and isinstance(value, list):
             yield from (((*path, key, n), v) for n, v in enumerate(value) if isinstance(v, str))
-        elif (key in _WRAPPERS and isinstance(value, dict)) or key in _LISTS:
-            yield from tool_names(value, (*path, key), named=True)
-        elif key in _INSIDE and not (key == "input" and isinstance(value, dict)):
-            yield from tool_names(value, (*path, key))
+        elif (spelled & words.wrappers and isinstance(value, dict)) or spelled & words.lists:
+            yield from _names_in(value, (*path, key), words, named=True)
+        elif spelled & words.inside and not (key == "input" and isinstance(value, dict)):
+            yield from _names_in(value, (*path, key), words, named=False)
 
 
 def respelled(name: str) -> str:
@@ -105,10 +127,10 @@ def respell_names(
 ) -> Iterator[Repair]:
     """Tool names respelled in definitions, calls, results and choices alike."""
     allowed: re.Pattern[str] = findings[0].data
-    whole = tree if transcript.base else {"messages": tree}
+    whole = tree if transcript.base else {transcript.format.messages_key: tree}
     drop = 0 if transcript.base else 1
-    found = [(path[drop:], name) for path, name in tool_names(whole)]
-    wrong = [(path, name) for path, name in found if not allowed.fullmatch(name)]
+    found = tool_names(whole, transcript.format.table)
+    wrong = [(path[drop:], name) for path, name in found if not allowed.fullmatch(name)]
     ops = tuple(Set(path, respelled(name)) for path, name in wrong)
     names = ", ".join(sorted({respelled(name) for _, name in wrong}))
     if ops:
