@@ -26,7 +26,7 @@ def call_model_input_filter(**keywords: Unpack[WrapKeywords]) -> Callable[[Any],
     Keywords are those of ``wrap``.  The session's items stay whole; only the model's input is
     fitted.  Items that continue a history kept by OpenAI's server are left alone.
     """
-    shared = guard_of("call_model_input_filter", keywords)
+    shared = guard_of("call_model_input_filter", keywords, answers=False)
 
     def filtered(data: Any) -> Any:
         given, agent = data.model_data, data.agent
@@ -55,7 +55,7 @@ def adk_plugin(**keywords: Unpack[WrapKeywords]) -> Any:
         from google.adk.plugins.base_plugin import BasePlugin
     except ImportError:
         raise MissingExtra("the plugin needs Google's ADK: pip install google-adk") from None
-    shared = guard_of("adk_plugin", keywords)
+    shared = guard_of("adk_plugin", keywords, answers=False)
 
     class TrimtabPlugin(BasePlugin):  # type: ignore[misc]  # the package may not be installed
         """Fits the contents of each request."""

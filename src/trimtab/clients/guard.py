@@ -196,8 +196,20 @@ class Guard:
         return fitted
 
 
-def guard_of(door: str, keywords: WrapKeywords, client: str = "") -> Guard:
-    """A guard with these keywords.  Raises TypeError for an unknown one, in the name of ``door``,
-    InvalidSetting."""
+_UNANSWERED = (
+    "{}=True: {} does not answer the model's calls of our tools; leave it out, or give "
+    "session=trimtab.Session(recall=True, store=…) and answer them with trimtab.{}"
+)
+_TOOLS = {"recall": "recall_tool", "notes": "note_tool"}
+
+
+def guard_of(door: str, keywords: WrapKeywords, client: str = "", *, answers: bool = True) -> Guard:
+    """A guard with these keywords; ``answers``: whether the door can answer calls of our tools.
+
+    Raises TypeError for an unknown keyword, in the name of ``door``; InvalidSetting.
+    """
     check_names(keywords, WrapKeywords.__annotations__.keys(), door)
+    for name, tool in _TOOLS.items():
+        if keywords.get(name) and not answers:
+            raise InvalidSetting(_UNANSWERED.format(name, client or door, tool))
     return Guard(client or door, **keywords)

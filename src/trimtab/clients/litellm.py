@@ -157,7 +157,7 @@ def callback(**keywords: Unpack[WrapKeywords]) -> Any:
 
     Keywords are those of ``wrap``.  Raises MissingExtra.
     """
-    shared = guard_of("litellm_callback", keywords)
+    shared = guard_of("litellm_callback", keywords, answers=False)
     try:
         from litellm.integrations.custom_logger import CustomLogger
     except ImportError:

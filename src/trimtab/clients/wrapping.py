@@ -42,11 +42,12 @@ def wrap(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
     (a bare "ERROR"), 0: no such retry; ``strict``: raise our errors instead of sending the request
     unchanged; ``notes``: the model gets a tool to keep its own texts word for word, and the recall
     tool.
-    Raises NotAClient for anything else, and for a client that is wrapped already.
+    Raises NotAClient for anything else, and for a client that is wrapped already; InvalidSetting
+    for ``recall`` and ``notes`` where the client cannot answer look-ups (LiteLLM's functions).
     """
     root = _root(client)
     _refuse_what_is_no_client(client, root)
-    guard = guard_of("wrap", keywords, _name(client, root))
+    guard = guard_of("wrap", keywords, _name(client, root), answers=root != "litellm")
     wrapped: Client = register(_WRAPPERS[root](client, guard), guard.fits)
     return wrapped
 

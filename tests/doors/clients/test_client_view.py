@@ -358,3 +358,49 @@ def test_a_wrapped_client_logs_each_http_request_once(caplog):
             send(provider)
         told = [r for r in caplog.records if r.getMessage().startswith("HTTP Request: POST")]
         assert len(told) == len(provider.requests) > 0, send
+
+
+# --- look-ups ---
+
+
+def completion(model, messages, **more):
+    """As LiteLLM's."""
+
+
+completion.__module__ = "litellm.main"
+UNABLE = {
+    "litellm.completion": lambda **given: trimtab.wrap(completion, **given),
+    "call_model_input_filter": clients.call_model_input_filter,
+}
+
+
+@pytest.mark.parametrize("keyword", ["recall", "notes"])
+@pytest.mark.parametrize("name", UNABLE)
+def test_a_door_that_cannot_answer_look_ups_refuses_to_offer_them(name, keyword):
+    with pytest.raises(trimtab.InvalidSetting) as refused:
+        UNABLE[name](window=WINDOW, **{keyword: True})
+    assert str(refused.value).startswith(f"{keyword}=True: {name} does not answer")
+    UNABLE[name](session=trimtab.Session(window=WINDOW, recall=True, store="memory:"))
+    UNABLE[name](window=WINDOW, **{keyword: False})
+
+
+@EVERY
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+def test_a_client_wrapped_with_recall_offers_and_answers_look_ups(sdk, stream):
+    """The model asks for what the first note names; the program sees the last answer alone."""
+    asked = []
+
+    def say(record):
+        marked = re.findall(r"recall\(\W*(r\w{10})", json.dumps(record.body))
+        if marked and not asked:
+            asked.append(marked[0])
+            return Answer("", [Call("recall", {"handle": marked[0]})])
+        if len(provider.requests) <= TURNS:
+            return Answer("", [Call("read", {"path": f"{len(provider.requests)}.txt"})])
+        return Answer("done")
+
+    with StrictProvider(say, window=WINDOW) as provider:
+        client = run(sdk, provider.url, stream, window=WINDOW, recall=True)
+        view = trimtab.of(client.client)
+        assert view.stats.rounds == 1
+        assert asked[0] in {edit.handle for edit in view.history()}
