@@ -303,7 +303,13 @@ def test_json_has_what_the_pages_show_and_no_texts_of_requests(activity, request
     (one,) = activity.sessions.values()
     read = json.loads(exports.session(one))
     assert len(read["turns"]) == 399
-    assert read["edits"][0]["state"] == "in force"
+    edit = read["edits"][0]
+    assert edit["state"] == "in force"
+    assert (
+        edit.keys() - {"state", "turn", "pinned"}
+        == one.edits[edit["handle"]].as_edit().as_dict().keys()
+    )
+    assert (edit["undone"], edit["tokens_saved"]) == (False, one.edits[edit["handle"]].saved)
     assert json.loads(exports.sessions([one]))["sessions"][0]["title"] == HOSTILE
     (row,) = json.loads(exports.requests(requests))["requests"]
     assert row["status"] == 500

@@ -24,7 +24,11 @@ def sessions(records: Iterable[SessionRecord]) -> bytes:
 
 def session(session: SessionRecord) -> bytes:
     """One session with its turns, edits and refusals."""
-    edits = [as_row(edit) | {"state": session.state(edit)} for edit in session.edits.values()]
+    edits = [
+        edit.as_edit().as_dict()
+        | {"turn": edit.turn, "pinned": edit.pinned, "state": session.state(edit)}
+        for edit in session.edits.values()
+    ]
     return as_json(_session(session) | {
         "turns": [turn.as_turn() for turn in session.turns], "edits": edits,
         "refusals": session.refusals,

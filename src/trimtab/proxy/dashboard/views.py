@@ -142,7 +142,7 @@ def session(session: SessionRecord, now: float, wanted: str, problem: str = "") 
     words = wanted.casefold().split()
     edits = [
         edit for edit in reversed(session.edits.values())
-        if all(w in f"{edit.kind} {edit.tool} {edit.why} {edit.handle}".casefold() for w in words)
+        if all(word in _searched(edit) for word in words)
     ]  # fmt: skip
     stand = [edit for edit in edits if session.state(edit) in ("in force", "to be undone")]
     past = [edit for edit in edits if session.state(edit) not in ("in force", "to be undone")]
@@ -233,7 +233,7 @@ def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
     state = session.state(edit)
     return {
         "path": quote(edit.handle, safe=""), "handle": edit.handle, "kind": edit.kind,
-        "of": edit.tool or "–", "why": edit.why,
+        "of": edit.tool or edit.role or "–", "why": edit.why,
         "state": f"{state}, pinned" if edit.pinned and state == "in force" else state,
         "numbers": (edit.turn, *(short_number(size * session.ratio) for size in sizes)),
     }  # fmt: skip
@@ -262,6 +262,10 @@ def actions(
     return rows
 
 
+def _searched(row: EditRecord) -> str:
+    return f"{row.as_edit().title} {row.kind} {row.role} {row.why} {row.handle}".casefold()
+
+
 def edit(
     session: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
     notice: str = "", step: str = "",
@@ -277,7 +281,7 @@ def edit(
         shown = steps_of(before, chosen, chosen)
     return page(
         "edit.html", row.handle, trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
-        about=f"{row.kind} of {row.tool or 'text'}, turn {row.turn}: {row.why}",
+        about=f"{row.as_edit().title}, turn {row.turn}: {row.why}",
         state=edit_state + (", pinned" if row.pinned else ""),
         notice=notice, actions=actions(session, row, before is not None), token=token,
         session=session.id,

@@ -33,11 +33,27 @@ class EditRecord:
     undone: int = 0
     """The turn from which on the original is sent again; 0 if it was not undone."""
     pinned: bool = False
+    op: str = ""
+    """Empty where a release wrote it that did not keep it."""
+    steps: int = 0
+    role: str = ""
+    at: float = 0.0
+    """When it was made, in seconds since 1970."""
 
     @property
     def saved(self) -> int:
         """Tokens on each turn."""
         return self.tokens_before - self.tokens_after
+
+    def as_edit(self) -> ReportEdit:
+        """The edit as reports and histories have it."""
+        op = self.op or (self.kind if self.kind in ("fold", "drop") else "replace")
+        return ReportEdit(
+            handle=self.handle, kind=self.kind, op=op, why=self.why, steps=self.steps,
+            tokens_before=self.tokens_before, tokens_after=self.tokens_after,
+            tool=self.tool or None, role=self.role, at=self.at or None, undone=self.undone > 0,
+            new=False,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -139,19 +155,20 @@ class SessionRecord:
             report = fitted.report
             turn.new += sum(edit.new for edit in report.edits)
             turn.rewritten = report.money.get("rewritten", 0)
-            self._add_edits(turn.number, report.edits)
+            self._add_edits(turn, report.edits)
             edits = report.edits
         else:
             edits = (self.edits[handle] for handle in facts.handles)
         turn.kept = max(turn.sent - sum(edit.tokens_after for edit in edits), 0)
 
-    def _add_edits(self, number: int, edits: Iterable[ReportEdit]) -> None:
-        """Record the edits that are new or unknown; ``number``: their turn."""
+    def _add_edits(self, turn: RequestRecord, edits: Iterable[ReportEdit]) -> None:
+        """Record the edits that are new or unknown."""
         for edit in edits:
             if edit.handle and (edit.new or edit.handle not in self.edits):
                 self.edits[edit.handle] = EditRecord(
-                    edit.handle, edit.kind, edit.why, edit.tool or edit.role, number,
-                    edit.tokens_before, edit.tokens_after,
+                    edit.handle, edit.kind, edit.why, edit.tool or "", turn.number,
+                    edit.tokens_before, edit.tokens_after, op=edit.op, steps=edit.steps,
+                    role=edit.role, at=turn.when,
                 )  # fmt: skip
                 while len(self.edits) > EDITS:
                     self.edits.popitem(last=False)
