@@ -305,6 +305,18 @@ def take_back(session: EditHistory, fitted: Fitted) -> None:
         session._add(conversation, lambda journal: journal.add((), {}, keys))
 
 
+def undone_edits(history: EditHistory, conversation: str = "") -> list[Edit]:
+    """The edits of single blocks that were undone, and not made again since."""
+    undone = dict[str, Edit | None]()
+    made = dict[str, Edit]()
+    for edit in history._conversation(conversation).journal.entries:
+        if edit.op == "restore":
+            undone[edit.handle] = made.get(edit.handle)
+        elif edit.op == "replace":
+            made[edit.handle], undone[edit.handle] = edit, None
+    return [edit for edit in undone.values() if edit is not None]
+
+
 def archive_of(history: EditHistory, fitted: Fitted | None) -> tuple[Archived, ...]:
     """What was taken out of a conversation whose last request is ``fitted``, newest first."""
     lacks = () if fitted is None else fitted.archive

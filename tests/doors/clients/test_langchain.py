@@ -520,6 +520,25 @@ def test_threads_of_one_middleware_are_told_apart() -> None:
     assert trimtab.of(ours).recall(edits[0].handle)
 
 
+@MODELS
+@PERSIST
+def test_what_is_undone_is_whole_again_in_the_next_call(name: str, persist: bool) -> None:
+    """With persist the state has what was sent: the original is put back there."""
+    ours = TrimtabMiddleware(window=WINDOW, persist=persist, preset="in-place")
+    with StrictProvider([*lc.answers()[:9], "Half way.", "Whole."], window=100_000) as provider:
+        agent = lc.agent(lc.MODELS[name](provider.url), [ours], checkpointer=InMemorySaver())
+        run(agent)
+        edit = next(e for e in reversed(ours.history()) if e.tool == "read" and e.noun == "result")
+        original = json.dumps(trimtab.of(ours).recall(edit.handle))[1:-1]
+        assert original not in json.dumps(provider.requests[-1].body)
+        trimtab.of(ours).undo(edit.handle)
+        messages = run(agent, asked={"messages": [{"role": "user", "content": "And now?"}]})
+        assert original in json.dumps(provider.requests[-1].body)
+        legal(provider)
+    text = trimtab.of(ours).recall(edit.handle)
+    assert [m.text for m in messages if isinstance(m, ToolMessage)].count(text) == 1
+
+
 # ---------------------------------------------------------------- state over checkpoints
 
 

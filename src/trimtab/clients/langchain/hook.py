@@ -44,7 +44,9 @@ def pre_model_hook(*, persist: bool = False, **keywords: Unpack[AgentKeywords]) 
         key = thread() or str(messages[0].id if messages else "")
         adapter = RequestHead.from_history(messages).adapter(messages)
         try:
-            fitted = sessions.of_key(key).fit(adapter.body, format=adapter.format)
+            conversation = sessions.of_key(key)
+            body = conversation.with_originals(adapter) if persist else adapter.body
+            fitted = conversation.fit(body, format=adapter.format)
             ready = list(adapter.back(fitted.request))
         except InvalidSetting:
             raise

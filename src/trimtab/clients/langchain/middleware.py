@@ -222,7 +222,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     ) -> tuple[MessageAdapter, Fitted]:
         adapter = head.adapter(messages)
         window = head.window if self._own_window is None else self._own_window
-        return adapter, conversation.fit(adapter.body, format=adapter.format, window=window)
+        body = conversation.with_originals(adapter)
+        return adapter, conversation.fit(body, format=adapter.format, window=window)
 
     def _answered(
         self,

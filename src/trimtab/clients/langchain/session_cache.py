@@ -13,6 +13,8 @@ from typing import Annotated, Any, NotRequired, Unpack, cast
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langgraph.config import get_config
 
+from trimtab.clients.langchain.adapter import MessageAdapter
+from trimtab.clients.langchain.undone import with_originals
 from trimtab.clients.sent_fits import SentFits
 from trimtab.events import OnEvent
 from trimtab.forking import Lock
@@ -63,6 +65,13 @@ class ConversationSession:
         )
         self._fits.add(self.session, self._fitted, self.key)
         return self._fitted
+
+    def with_originals(self, adapter: MessageAdapter) -> Mapping[str, Any]:
+        """The body of ``adapter``, with the originals of what was undone in this conversation."""
+        if self._fitted is None and self._stored:  # not known yet which one it is in the store
+            return adapter.body
+        id = "" if self._fitted is None else self._fitted.conversation
+        return with_originals(adapter, self.session, id)
 
     @property
     def originals(self) -> Originals:
