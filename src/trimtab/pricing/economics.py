@@ -20,7 +20,7 @@ from typing import Any
 
 from trimtab.planning.eligibility import Bounds
 from trimtab.planning.planner import Planner
-from trimtab.pricing import models
+from trimtab.pricing import models, outcome
 from trimtab.pricing.prices import TABLES, Prices, named, of_model
 from trimtab.transcript.model import Edit
 from trimtab.transcript.token_sizes import TokenSizes
@@ -80,12 +80,12 @@ class BatchCost:
             f"it pays after {self.break_even:,} request{'s' * (self.break_even != 1)}"
             if self.break_even else "it pays at once"
         )  # fmt: skip
-        worth = f"{self.gain:+,} tokens of plain input"
+        worth = f"about {abs(self.gain):,} tokens {'less' if self.gain > 0 else 'more'}"
         if self.dollars is not None:
-            worth += f", {self.dollars:+.4f} US dollars"
+            worth = outcome.difference(-self.dollars, 0.0)
         return (
             f"{self.prices}: {where}, {self.saved:,} fewer in each request; {paid}; over "
-            f"{self.requests:,} more: {worth}"
+            f"{self.requests:,} more requests: {worth}"
         )
 
 

@@ -321,6 +321,22 @@ def unit(dollars: float) -> ArmUnit:
     return ArmUnit(dollars, 1_000)
 
 
+def test_the_first_line_counts_the_requests_that_outgrow_the_window(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, provider = provider_run(3, 20, [20.0])
+    (tmp_path / "log.jsonl").write_text(as_lines(log), encoding="utf-8")
+    larger = sum(record.tokens > 9_000 for record in provider.requests)
+    assert 1 < larger < 19
+    assert main(["bill", str(tmp_path), "--window", "9k"]) == 0
+    said = capsys.readouterr().out.splitlines()[0].split(maxsplit=1)
+    assert said[0] == "Refused"
+    assert said[1] in {
+        f"{count} of 20 requests would have been refused; with trimtab, none."
+        for count in (larger - 1, larger, larger + 1)
+    }
+
+
 def test_the_command_prints_a_table_and_writes_json_csv_and_html(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,10 @@ def test_where_the_cache_is_cold_a_batch_pays_at_once() -> None:
 def test_dollars_are_the_gain_at_the_models_price() -> None:
     found = cut_cost(CLAUDE, CutEffect(10_000, 10_000), 100, 3.0)
     assert found.dollars == pytest.approx(found.gain * 3 / 1e6)
-    assert "US dollars" in str(found)
+    assert str(found).endswith("over 100 more requests: $0.27 less")
+    early = cut_cost(CLAUDE, CutEffect(10_000, 10_000), 5, 3.0)
+    assert str(early).endswith("over 5 more requests: $0.0165 more")
+    assert str(cut_cost(CLAUDE, CutEffect(10_000, 10_000), 100, None)).endswith("tokens less")
     assert "it pays after 11 requests" in str(found)
     never = BatchCost("claude-5m", 5, 0, False, 6, 0, None, 3, -6)
     assert "it never pays" in str(never)
