@@ -13,9 +13,7 @@ from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, amount, setting
 from trimtab.cli.terminal import Terminal, clean
-from trimtab.formats.registry import FORMATS
 from trimtab.jsontext import paths
-from trimtab.planning.tool_definitions import MAX_SHARE, ToolSize, tools_take
 from trimtab.reporting.measured import Measured
 
 _KINDS = {"tools": "definition"}
@@ -81,7 +79,7 @@ def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any
         "tokens": measured.total,
         "window": window,
         "trigger": measured.trigger,
-        "tools_advice": _tools_advice(measured, window),
+        "tools_advice": measured.tools_advice(window),
         "by_role": dict(by_role.most_common()),
         "by_tool": dict(sorted(by_tool.items(), key=lambda item: -_tokens(item[1]))),
         "largest": [
@@ -94,15 +92,6 @@ def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any
             for row in largest
         ],
     }
-
-
-def _tools_advice(measured: Measured, window: int | None) -> str:
-    """What to do about definitions of tools that take more than half of the request or window."""
-    tools = [ToolSize(row.tool or "", row.tokens) for row in measured.tools]
-    total = measured.total
-    if sum(tool.size for tool in tools) <= MAX_SHARE * min(total, window or total):
-        return ""
-    return tools_take(tools, f"{total:,} tokens", FORMATS[measured.format])
 
 
 def _tokens(tool: Counter[str]) -> int:

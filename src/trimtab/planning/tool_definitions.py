@@ -15,6 +15,8 @@ from trimtab.transcript.model import Block, Place
 
 MAX_SHARE = 0.5
 """Share of the room, or of what fills it, above which the definitions are named."""
+FEW_TOKENS = 5_000
+"""Definitions of fewer are not worth a change of the request that has room for them."""
 NAMED, NAME_CHARS = 10, 64
 """How many are named, and characters of a name."""
 
@@ -44,7 +46,8 @@ def definition_name(block: Block) -> str:
 def tool_sizes(places: Iterable[Place], size: Callable[[Place], int]) -> list[ToolSize]:
     """The definitions among these blocks, largest first."""
     named = ((definition_name(place.block), place) for place in places if place.message < 0)
-    rows = [ToolSize(name, size(place)) for name, place in named if name]
+    sized = (ToolSize(name, size(place)) for name, place in named if name)
+    rows = [tool for tool in sized if tool.size]  # a deferred one takes nothing
     return sorted(rows, key=lambda row: (-row.size, row.name))
 
 

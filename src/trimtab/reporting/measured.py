@@ -8,11 +8,13 @@ from typing import Any, cast
 
 from trimtab import formats
 from trimtab.formats.body import RequestBody
+from trimtab.formats.registry import FORMATS
 from trimtab.jsontext.paths import Path
 from trimtab.planning.tool_definitions import (
+    FEW_TOKENS,
     MAX_SHARE,
+    ToolSize,
     definition_name,
-    tool_sizes,
     tools_take,
 )
 from trimtab.pricing import models
@@ -50,15 +52,21 @@ class Measured:
     """Share of the window, less the output reserve, above which ``fit`` would reduce it."""
     window: int | None = None
     """Tokens that the request's model takes, by our table; None where it is not in it."""
-    tools_advice: str = ""
-    """What to do about the definitions of tools; "" where they take less than half of the request
-    and of the window."""
 
     @property
     def tools(self) -> list[MeasuredBlock]:
         """The definitions of tools, largest first."""
-        rows = (row for row in self.rows if row.kind == "tools" and row.tool)
+        rows = (row for row in self.rows if row.kind == "tools" and row.tool and row.tokens)
         return sorted(rows, key=lambda row: -row.tokens)
+
+    def tools_advice(self, window: int | None = None) -> str:
+        """What to do about the definitions of tools; "" where they are few, or less than half of
+        the request and of the window."""
+        tools = [ToolSize(row.tool or "", row.tokens) for row in self.tools]
+        room = min(self.total, window or self.window or self.total)
+        if sum(tool.size for tool in tools) <= max(MAX_SHARE * room, FEW_TOKENS):
+            return ""
+        return tools_take(tools, f"{self.total:,} tokens", FORMATS[self.format])
 
 
 def measure(
@@ -90,8 +98,4 @@ def measure(
     trigger = trigger_for(chosen)
     listed = models.find(transcript.facts.model) if transcript.facts.model else None
     window = listed.window if listed else None
-    advice = ""
-    tools = tool_sizes(transcript.places(), lambda place: usage.block(transcript, place))
-    if sum(tool.size for tool in tools) > MAX_SHARE * min(total, window or total):
-        advice = tools_take(tools, f"{total:,} tokens", detected)
-    return Measured(detected.name, reason, chosen.name, total, rows, trigger, window, advice)
+    return Measured(detected.name, reason, chosen.name, total, rows, trigger, window)

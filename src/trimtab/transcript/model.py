@@ -71,6 +71,8 @@ class Block:
     media: Literal["", "image", "document", "video", "audio"] = ""
     picture: Picture | None = None
     """Of an image whose data are in the request and say how large it is."""
+    deferred: str = ""
+    """The name of a tool whose definition the provider reads only once a search has found it."""
     identity: str = ""
     """Distinguishes sealed or media blocks whose ``text`` is empty: a digest or id, no payload."""
     _digest: str = field(init=False, default="", repr=False)

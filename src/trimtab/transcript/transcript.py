@@ -95,6 +95,11 @@ class Transcript:
         cover reads ``messages``."""
         return [(n, message) for n, message in enumerate(self.messages) if message.suspect]
 
+    @cached_property
+    def loaded_tools(self) -> frozenset[str]:
+        """The deferred tools that a search has found."""
+        return frozenset(name for message in self.messages for _, name in message.tool_state)
+
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""
         return self._absolute(place, place.block.path)

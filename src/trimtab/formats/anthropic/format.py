@@ -110,8 +110,18 @@ def read_head(tree: Any) -> tuple[Block, ...]:
             blocks.append(other_block(part, path))
     for index, tool in enumerate(tree.get("tools") or ()):
         path = ("tools", index)
-        blocks.append(Block("tools", path, path, compact(_unmarked(tool)), sealed=True))
+        text = compact(_unmarked(tool))
+        blocks.append(Block("tools", path, path, text, sealed=True, deferred=_deferred(tool)))
     return tuple(blocks)
+
+
+def _deferred(tool: Any) -> str:
+    """The name of a tool with ``defer_loading``; "" for any other.  Only when a search has found it
+    does its definition enter the prompt
+    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool)."""
+    if isinstance(tool, dict) and tool.get("defer_loading") is True:
+        return str(tool.get("name") or "")
+    return ""
 
 
 def _unmarked(part: Any) -> Any:

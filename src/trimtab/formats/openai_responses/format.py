@@ -75,7 +75,7 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     tools = tree.get("tools")
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         path: Path = ("tools", index)
-        blocks.append(Block("tools", path, path, compact(tool), sealed=True))
+        blocks.append(Block("tools", path, path, compact(_read_at_first(tool)), sealed=True))
     if tree.get("prompt"):
         blocks.append(other_block(tree["prompt"], ("prompt",)))
     text = tree.get("text")
@@ -87,6 +87,20 @@ def read_head(tree: Any) -> tuple[Block, ...]:
         path = ("input",)
         blocks.append(Block("text", path, path, tree["input"], fixed_tokens=MESSAGE_TOKENS))
     return tuple(blocks)
+
+
+def _read_at_first(tool: Any) -> Any:
+    """What the model reads of a definition before a search has found it: of a deferred function
+    name and description, in a namespace nothing.  What a search finds is in its own item.
+    (https://developers.openai.com/api/docs/guides/tools-tool-search)"""
+    if not isinstance(tool, dict):
+        return tool
+    if tool.get("defer_loading") is True and tool.get("type") in ("function", "custom"):
+        return {key: tool[key] for key in ("type", "name", "description") if key in tool}
+    if tool.get("type") == "namespace" and isinstance(tool.get("tools"), list):
+        inner = (one for one in tool["tools"] if isinstance(one, dict))
+        return {**tool, "tools": [one for one in inner if one.get("defer_loading") is not True]}
+    return tool
 
 
 def read_facts(tree: Any, model: str | None) -> Facts:
