@@ -105,6 +105,8 @@ _VERBS = {
     "duplicate": "replaced by a pointer to the same content",
     "superseded": "replaced by a pointer to newer content",
     "marker": "replaced by one line",
+    "media": "replaced by one line",
+    "smaller-image": "made smaller",
     "respell": "written in fewer tokens",
     "line-numbers": "written in fewer tokens",
     "table": "written in fewer tokens",
@@ -116,6 +118,7 @@ _NOUNS = {
     "reasoning": "thinking block",
     "bound-reasoning": "thinking block",
     "media": "image",
+    "smaller-image": "image",
     "user-text": "text",
 }
 """By the kind of an edit; of all others the operation, the tool and the speaker say it."""

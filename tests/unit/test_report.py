@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from shapes import FORMATS
@@ -54,3 +55,27 @@ def test_the_printed_report_and_the_log_tell_why_and_what_went(
     assert " identifier(s) found nowhere else" in said
     assert 'recall("' in said
     assert "value_" not in "".join(record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"kind": "fold", "op": "fold", "steps": 12}, "12 steps folded into a note"),
+        ({"kind": "fold", "op": "fold", "steps": 1}, "1 step folded into a note"),
+        ({"kind": "fold", "op": "fold"}, "steps folded into a note"),
+        ({"kind": "drop", "op": "drop", "steps": 2}, "2 steps taken out"),
+        ({"kind": "marker", "tool": "read"}, "result of read replaced by one line"),
+        ({"kind": "head-and-tail", "tool": "bash"}, "result of bash shortened"),
+        ({"kind": "arguments", "tool": "edit"}, "arguments of edit shortened"),
+        ({"kind": "reasoning", "op": "remove"}, "thinking block taken out"),
+        ({"kind": "user-text", "role": "user"}, "text of the user shortened"),
+        ({"kind": "head-and-tail", "role": "assistant"}, "text of the model shortened"),
+        ({"kind": "smaller-image", "role": "user"}, "image made smaller"),
+    ],
+)
+def test_an_edit_says_in_words_what_it_did(fields: dict[str, Any], title: str) -> None:
+    fields = {"op": "replace", "handle": "r1", "why": "too long", **fields}
+    edit = trimtab.report.ReportEdit(tokens_before=90, tokens_after=9, **fields)
+    assert edit.title == title
+    assert str(edit) == f"r1: {title}, 90 → 9 tokens: too long"
+    assert edit.as_dict()["title"] == title

@@ -142,7 +142,7 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            undone_by(session, "the page of edit {} in the dashboard")
+            undone_by(session, "trimtab pin {}")
             served = TenantSession(session, deferred)
         self._served[key] = served
         while len(self._served) > MAX_SESSIONS:
