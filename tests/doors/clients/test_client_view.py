@@ -146,8 +146,8 @@ def test_a_title_that_a_framework_asks_for_is_not_the_conversation():
         ask(client, talk())
         edits = trimtab.of(client).history()
         ask(client, [
-            {"role": "system", "content": "Generate a short title for the conversation."},
-            {"role": "user", "content": "Read the files."},
+            {"role": "system", "content": "You are a title generator."},
+            {"role": "user", "content": "Name this."},
         ])  # fmt: skip
         assert edits
         assert trimtab.of(client).history() == edits
@@ -163,6 +163,24 @@ def test_handles_of_an_earlier_run_are_found_in_the_store(tmp_path):
         session.close()
     again = trimtab.of(trimtab.wrap(openai.OpenAI(api_key="x"), window=WINDOW, store=url))
     assert again.recall(handle) == original
+
+
+def test_the_history_is_the_same_after_a_restart(tmp_path):
+    with StrictProvider(window=100_000) as provider:
+        seen = []
+        for _ in range(2):
+            session = trimtab.Session(
+                window=WINDOW, reserve=0, store=f"sqlite:///{tmp_path}/kept.db"
+            )
+            client = trimtab.wrap(openai_client(provider), session=session)
+            ask(client, talk())
+            seen.append(trimtab.of(client).history())
+            session.close()
+        assert seen[0] == seen[1]
+        assert all(edit.tokens_saved > 0 and edit.at for edit in seen[0])
+        journal = session.journal
+    again = trimtab.Session(window=WINDOW, journal=journal).history()
+    assert [edit.tokens_saved for edit in again] == [edit.tokens_saved for edit in seen[0]]
 
 
 def test_two_clients_of_one_session_show_their_own_conversations():
