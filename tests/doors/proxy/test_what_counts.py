@@ -141,4 +141,4 @@ def test_an_edit_made_anew_on_the_same_block_is_recorded_as_it_is_now():
     old = record.edits[handle]
     record.edits[handle] = replace(old, tokens_after=old.tokens_before, turn=0)
     record.add(RequestRecord(0, 2.0), [fitted])
-    assert record.edits[handle] == replace(old, turn=2)
+    assert record.edits[handle] == replace(old, turn=2, at=2.0)
