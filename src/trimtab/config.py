@@ -206,7 +206,8 @@ def read_value(setting: Declared, value: Any, where: str) -> Any:
 
 
 def _wrong(where: str, expected: str, value: Any) -> InvalidSetting:
-    return InvalidSetting(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
+    kind = "" if isinstance(value, str) else f" ({type(value).__name__})"  # quotes say it is text
+    return InvalidSetting(f"{where}: expected {expected}, got {value!r}{kind}")
 
 
 # --- environment -------------------------------------------------------------------------------

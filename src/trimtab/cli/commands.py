@@ -82,12 +82,12 @@ def _without_a_command(words: Sequence[str]) -> int:
     elif first in ("-V", "--version"):
         print(f"trimtab {_version()}")
     elif first in ELSEWHERE:
-        raise ExitWith(USAGE, f"trimtab has no command {first}: it is trimtab {ELSEWHERE[first]}")
+        raise ExitWith(USAGE, f"no command {first}: it is trimtab {ELSEWHERE[first]}")
     else:
         kind = "option" if first.startswith("-") else "command"
         names = ["--help", "--help-all", "--version"] if kind == "option" else [*COMMANDS]
         hint = nearest(first, names) or "; trimtab --help lists them"
-        raise ExitWith(USAGE, f"trimtab has no {kind} {first}{hint}")
+        raise ExitWith(USAGE, f"no {kind} {first}{hint}")
     return DONE
 
 

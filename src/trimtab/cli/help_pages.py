@@ -17,6 +17,16 @@ _LOGS = ("fit", "check", "inspect", "convert")
 """Commands that take a request, or a log with many."""
 
 
+_ARGPARSE = (
+    ("^argument ", ""),
+    ("^the following arguments are required: (.*, .*)", r"\1 are missing"),
+    ("^the following arguments are required: (.*)", r"\1 is missing"),
+    ("invalid (?:int|float) value: (.*)", r"\1 is no number"),
+    ("expected one argument", "a value has to follow"),
+)
+"""Words of argparse's errors → ours."""
+
+
 class Parser(argparse.ArgumentParser):
     """The parser of one command: errors in one line, usage in one line, help on one screen."""
 
@@ -27,8 +37,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_Help, help="show every option")
 
     def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
+        for words, ours in _ARGPARSE:
+            message = re.sub(words, ours, message)
         self.exit(USAGE, f"trimtab: {message}; see {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
