@@ -510,8 +510,7 @@ def test_undo_shows_the_original_again_in_every_process_and_pins_it(url: str) ->
     roomy = session(url).fit(body, window=50_000)
     assert edit.handle not in handles(roomy)
     assert roomy.request["messages"][1:3] == body["messages"][1:3]
-    history = [row["op"] for row in _history(url, body)]
-    assert history[-1] == "restore"
+    assert [edit.undone for edit in _history(url, body)][-1]
     tight = session(url).fit(body)
     assert tight.report.tokens_after < WINDOW
     assert any("pins gave way to the window: " in line for line in tight.report.warnings)
