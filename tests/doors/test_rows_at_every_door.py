@@ -148,7 +148,7 @@ def stats(door: str, url: str, turns: int, capsys: pytest.CaptureFixture[str]) -
     turns *= 2 if door == "LangChain" else 1  # before the model, and around it
     tenant = "provider/local" if door == "proxy" else "default"
     for _ in range(200):
-        if main(["stats", "--store", url, "--tenant", tenant, "--json"]) == 0:
+        if main(["status", "--store", url, "--tenant", tenant, "--json"]) == 0:
             said: dict[str, Any] = json.loads(capsys.readouterr().out)
             if said["turns"] >= turns:
                 return said

@@ -406,12 +406,12 @@ def test_doctor_looks_for_a_key_or_a_login(name, tmp_path):
     assert found.ok
 
 
-def test_stats_without_a_store_are_those_of_the_proxy_s_own(aider):
-    code, _, err = said_by(aider, "stats")
-    assert code == 6
+def test_totals_without_a_store_are_those_of_the_proxy_s_own(aider):
+    code, _, err = said_by(aider, "status", "--total")
+    assert code == 2
     with StrictProvider() as provider:
         env = {**aider, "OPENAI_API_BASE": f"{provider.url}/v1"}
         assert said_by(env, "run", "--window", "30k", "aider", "9")[0] == 7
-        code, out, err = said_by(aider, "stats")
+        code, out, err = said_by(aider, "status", "--total")
     assert (code, err) == (0, "")
-    assert out.startswith("1 conversation(s), 9 request(s): ")
+    assert out.startswith("1 conversation, 9 requests: ")
