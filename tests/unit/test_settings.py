@@ -454,7 +454,7 @@ def test_the_log_counts_replacements_per_cause_and_shows_no_bodies(
     infos = [row.getMessage() for row in caplog.records if row.levelno == logging.INFO]
     debugs = [row.getMessage() for row in caplog.records if row.levelno == logging.DEBUG]
     assert len(infos) == 1
-    assert infos[0].startswith(f"{format}: {len(fitted.report.edits)} of ")
+    assert infos[0].startswith("cut 1 result and 1 call (")
     assert "duplicate ×1" in infos[0]
     assert "failed-input ×1" in infos[0]
     assert len(debugs) == len(fitted.report.edits)

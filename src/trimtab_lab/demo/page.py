@@ -11,8 +11,8 @@ from html import escape
 
 from trimtab.amounts import many, short
 from trimtab.reporting.pages import printable, stylesheet
-from trimtab_lab.demo.played import Demo, DemoCut, PlayedRequest
-from trimtab_lab.demo.screen import NEXT, about, cut_cells, findings
+from trimtab_lab.demo.played import Demo, DemoEdit, PlayedRequest
+from trimtab_lab.demo.screen import NEXT, about, cuts_and_edits, edit_cells, findings
 
 WIDTH, HEIGHT, GAP = 720, 220, 6
 """Of the chart, in units of its view box."""
@@ -57,7 +57,7 @@ def _chart(demo: Demo) -> Iterator[str]:
         yield f'<line class="{name}" x1="{AXIS}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"></line>'
     yield (
         f'</svg><figcaption><span class="key" style="background:var(--sent)"></span> sent '
-        f'<span class="key" style="background:var(--cut)"></span> not sent · - - window of '
+        f'<span class="key" style="background:var(--one)"></span> not sent · - - window of '
         f"{short(demo.window)} tokens · ▾ a cut</figcaption></figure>"
     )
 
@@ -72,33 +72,33 @@ def _bar(request: PlayedRequest, x: float, width: float, scale: float) -> Iterat
             f'height="{height:.1f}"></rect>'
         )
     middle = x + width / 2
-    if request.cuts:
+    if request.edits:
         yield (
             f'<text class="mark" x="{middle:.1f}" y="{HEIGHT - whole - 6:.1f}" '
             'text-anchor="middle">▾</text>'
         )
-    if request.number == 1 or request.cuts:
+    if request.number == 1 or request.edits:
         place = f'x="{middle:.1f}" y="{HEIGHT + 20}" text-anchor="middle"'
         yield f"<text {place}>{request.number}</text>"
     yield "</g>"
 
 
 def _cuts(demo: Demo) -> Iterator[str]:
-    yield f"<h2>{many(len(demo.cuts), 'cut')}</h2>"
+    yield f"<h2>{cuts_and_edits(demo)}</h2>"
     refusal = next((one.refusal for one in demo.requests if one.refusal), "")
     if refusal:
         yield f'<p class="soft">Without them: <code>{_text(refusal)}</code></p>'
-    for cut in demo.cuts:
+    for one in demo.edits:
         yield "<details><summary>"
-        request, handle, tokens, what = map(_text, cut_cells(cut))
+        request, handle, tokens, what = map(_text, edit_cells(one))
         yield f"Request {request}, <code>{handle}</code>: {tokens} tokens, {what}"
         yield "</summary>"
-        yield from _before_and_after(cut)
+        yield from _before_and_after(one)
         yield "</details>"
 
 
-def _before_and_after(cut: DemoCut) -> Iterator[str]:
-    sides: tuple[tuple[str, Sequence[str]], ...] = (("before", cut.before), ("after", cut.after))
+def _before_and_after(one: DemoEdit) -> Iterator[str]:
+    sides: tuple[tuple[str, Sequence[str]], ...] = (("before", one.before), ("after", one.after))
     for name, lines in sides:
         text = "\n".join(lines)
         yield f"<div>{name}, {many(len(lines), 'line')}</div>"

@@ -37,7 +37,7 @@ SOUGHT = "expected one argument"
 
 
 @dataclass(frozen=True)
-class DemoCut:
+class DemoEdit:
     """One edit, with the original as a recall gives it and the text that took its place."""
 
     request: int
@@ -56,7 +56,7 @@ class PlayedRequest:
     sent: int
     refusal: str
     answered: bool
-    cuts: Sequence[DemoCut]
+    edits: Sequence[DemoEdit]
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Demo:
     equal: int
 
     @property
-    def cuts(self) -> list[DemoCut]:
+    def edits(self) -> list[DemoEdit]:
         """Every cut, in order."""
-        return [cut for request in self.requests for cut in request.cuts]
+        return [one for request in self.requests for one in request.edits]
 
     @property
     def first_sentence(self) -> str:
@@ -134,10 +134,10 @@ def play(recording: Recording, window: int = WINDOW) -> Demo:
         assert step.fitted is not None
         refusal, whole = _ask(as_recorded, body)
         problem, sent = _ask(ours, step.fitted.request)
-        cuts = [
+        edits = [
             _cut(recording, step, number + 1, edit) for edit in step.fitted.report.edits if edit.new
         ]
-        requests.append(PlayedRequest(number + 1, whole, sent, refusal, not problem, cuts))
+        requests.append(PlayedRequest(number + 1, whole, sent, refusal, not problem, edits))
     task = policy_run.Task("trimtab", window)
     results = [
         *policy_run.run(recording, [policy_run.Task("none", window)]),
@@ -145,11 +145,11 @@ def play(recording: Recording, window: int = WINDOW) -> Demo:
     ]
     last = frozenset(_lines(index.views[: index.turns[-1].sent]))
     gone = last.difference(_lines(index.store.all(_messages(recording, step))))
-    handles = {cut.edit.handle for request in requests for cut in request.cuts}
+    handles = {one.edit.handle for request in requests for one in request.edits}
     originals = [step.session.recall(handle) for handle in handles]
     return Demo(
         recording, window, requests, summarize(results), _look_up(recording, step),
-        _undo(recording, step, _last_cuts(requests)), len(gone),
+        _undo(recording, step, _last_edits(requests)), len(gone),
         len(gone.intersection(_lines(_views(recording, originals)))), len(originals),
         sum(is_recorded(recording, original) for original in originals),
     )  # fmt: skip
@@ -165,15 +165,15 @@ def _ask(provider: StrictProvider, body: Any) -> tuple[str, int]:
     return f"{record.status} {error.message}", record.tokens
 
 
-def _last_cuts(requests: Sequence[PlayedRequest]) -> Sequence[DemoCut]:
-    return next(request.cuts for request in reversed(requests) if request.cuts)
+def _last_edits(requests: Sequence[PlayedRequest]) -> Sequence[DemoEdit]:
+    return next(request.edits for request in reversed(requests) if request.edits)
 
 
-def _cut(recording: Recording, step: PlayedSession, number: int, edit: ReportEdit) -> DemoCut:
+def _cut(recording: Recording, step: PlayedSession, number: int, edit: ReportEdit) -> DemoEdit:
     original = step.session.recall(edit.handle)
     views = _views(recording, [original])
     before = list(as_lines(views)) if views else original.splitlines()
-    return DemoCut(number, edit, before, step.session.shown(edit.handle).splitlines())
+    return DemoEdit(number, edit, before, step.session.shown(edit.handle).splitlines())
 
 
 def _views(recording: Recording, originals: Iterable[str]) -> list[MessageView]:
@@ -220,16 +220,16 @@ def _bytes(message: Any) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode()
 
 
-def _undo(recording: Recording, step: PlayedSession, cuts: Sequence[DemoCut]) -> Undone:
+def _undo(recording: Recording, step: PlayedSession, edits: Sequence[DemoEdit]) -> Undone:
     """Undo the smallest of these cuts in a copy of the session, and send the request again."""
-    cut = min(cuts, key=lambda cut: cut.edit.tokens_before)
+    one = min(edits, key=lambda one: one.edit.tokens_before)
     session = trimtab.Session(
         settings=step.session.settings, journal=step.session.journal, clock=lambda: 0.0
     )
     body = recording.request(recording.turns[-1])
-    session.undo(cut.edit.handle)
+    session.undo(one.edit.handle)
     fitted = session.fit(body)
-    original = step.session.recall(cut.edit.handle)
-    messages = json.loads(original) if cut.edit.op == "fold" else []
+    original = step.session.recall(one.edit.handle)
+    messages = json.loads(original) if one.edit.op == "fold" else []
     again = all(message in fitted.request[recording.reader.messages_key] for message in messages)
-    return Undone(cut.edit.handle, fitted.report.tokens_after, again and bool(messages))
+    return Undone(one.edit.handle, fitted.report.tokens_after, again and bool(messages))

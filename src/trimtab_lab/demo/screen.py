@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from trimtab.amounts import many, short
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.reporting.columns import aligned
-from trimtab_lab.demo.played import SOUGHT, Demo, DemoCut, PlayedRequest
+from trimtab_lab.demo.played import SOUGHT, Demo, DemoEdit, PlayedRequest
 
 MAX_GAUGE, SHOWN_LINES = 36, 5
 NEXT = (
@@ -43,13 +43,18 @@ def about(demo: Demo) -> str:
     )
 
 
-def cut_cells(cut: DemoCut) -> list[str]:
+def cuts_and_edits(demo: Demo) -> str:
+    """ "2 cuts, 4 edits": a cut is what one request lost, in one edit or several."""
+    cuts = sum(bool(one.edits) for one in demo.requests)
+    return f"{many(cuts, 'cut')}, {many(len(demo.edits), 'edit')}"
+
+
+def edit_cells(one: DemoEdit) -> list[str]:
     """Request, handle, tokens before and after, and what went."""
-    edit = cut.edit
-    tools = f" ({edit.tool})" if edit.tool else ""
+    edit = one.edit
     return [
-        f"{cut.request}", edit.handle, f"{edit.tokens_before:,} → {edit.tokens_after:,}",
-        f"{edit.why}{tools}",
+        f"{one.request}", edit.handle, f"{edit.tokens_before:,} → {edit.tokens_after:,}",
+        edit.title,
     ]  # fmt: skip
 
 
@@ -104,7 +109,7 @@ def _request(
         f"{one.whole:>7,} → {one.sent:>6,}"
     )  # fmt: skip
     end = "refused without" if one.refusal else ""
-    end += f", {many(len(one.cuts), 'cut')}" if one.cuts else ""
+    end += ", a cut" if one.edits else ""
     return f"{one.number:>3} {arrow}  {''.join(cells)} {end}".rstrip()
 
 
@@ -113,17 +118,17 @@ def _cuts(demo: Demo, terminal: Terminal) -> Iterator[str]:
     if refusal:
         yield from _wrapped(terminal, f"The refusal: {refusal}")
         yield ""
-    rows = [["request", "handle", "tokens", "what went"], *map(cut_cells, demo.cuts)]
+    rows = [["request", "handle", "tokens", "what went"], *map(edit_cells, demo.edits)]
     head, *lines = (clean(line) for line in aligned(rows, left=4))
-    yield terminal.paint("bold", f"{many(len(demo.cuts), 'cut')}")
+    yield terminal.paint("bold", cuts_and_edits(demo))
     yield terminal.paint("dim", head)
     yield from (_within(line, terminal.columns) for line in lines)
 
 
 def _before_and_after(demo: Demo, terminal: Terminal) -> Iterator[str]:
-    cut = max(demo.cuts, key=lambda cut: cut.edit.tokens_saved)
-    yield terminal.paint("bold", f"{cut.edit.handle}, before and after")
-    for name, sign, lines in (("over", "-", cut.before), ("good", "+", cut.after)):
+    one = max(demo.edits, key=lambda one: one.edit.tokens_saved)
+    yield terminal.paint("bold", f"{one.edit.handle}, before and after")
+    for name, sign, lines in (("over", "-", one.before), ("good", "+", one.after)):
         for line in _beginning(lines, terminal.columns - 4):
             yield terminal.paint(name, f"  {sign} {line}")
 

@@ -14,7 +14,7 @@ from trimtab.formats import rules
 from trimtab.lazy import cached_property
 from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.transcript.model import Message
-from trimtab_lab.replay.bill.method import TokenLine, fitted_line
+from trimtab_lab.replay.bill_estimate import TokenLine, fitted_line
 from trimtab_lab.replay.message_views import CacheUnit, MessageView, MessageViews, transcript_of
 from trimtab_lab.replay.truth.history import RecordedHistory
 

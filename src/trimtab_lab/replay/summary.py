@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.pricing import models
 from trimtab.pricing.prices import TABLES, Prices, named, of_model
-from trimtab_lab.replay.bill.method import TokenLine
+from trimtab_lab.replay.bill_estimate import TokenLine
 from trimtab_lab.replay.metric import CallMetrics
 
 RESAMPLES = 1000

@@ -59,7 +59,7 @@ def test_the_demo_has_the_figures_of_replay(demo, capsys):
 
 
 def test_every_original_equals_the_recording_and_has_the_lines_that_were_not_sent(demo):
-    assert demo.equal == demo.originals == len({cut.edit.handle for cut in demo.cuts}) > 0
+    assert demo.equal == demo.originals == len({one.edit.handle for one in demo.edits}) > 0
     assert demo.gone == demo.gone_found > 0
     assert demo.found.equal
     assert not demo.found.in_last_request
@@ -76,10 +76,10 @@ def test_an_original_that_differs_by_a_byte_is_not_called_equal(demo):
 
 def test_each_cut_has_a_line_with_its_handle_and_both_sizes(demo):
     lines = screen.as_text(demo, Terminal(columns=100)).splitlines()
-    for cut in demo.cuts:
-        line = next(line for line in lines if cut.edit.handle in line)
-        assert f"{cut.edit.tokens_before:,} → {cut.edit.tokens_after:,}" in line
-        assert cut.edit.why in line
+    for one in demo.edits:
+        line = next(line for line in lines if one.edit.handle in line)
+        assert f"{one.edit.tokens_before:,} → {one.edit.tokens_after:,}" in line
+        assert one.edit.title in line
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -102,13 +102,13 @@ def test_the_page_loads_nothing_and_shows_what_came_of_it(demo):
     )
     assert demo.first_sentence in text
     assert text.count('<rect class="sent"') == len(demo.requests)
-    assert text.count("<details>") == len(demo.cuts)
+    assert text.count("<details>") == len(demo.edits)
     assert "prefers-color-scheme: dark" in text
 
 
 def test_what_comes_from_the_session_is_escaped_in_the_page(demo):
-    hostile = replace(demo.cuts[0], before=["<script>alert(1)</script>"], after=["\u202e<b>"])
-    first = replace(demo.requests[0], cuts=[hostile])
+    hostile = replace(demo.edits[0], before=["<script>alert(1)</script>"], after=["\u202e<b>"])
+    first = replace(demo.requests[0], edits=[hostile])
     text = page.as_html(replace(demo, requests=[first, *demo.requests[1:]]))
     assert "&lt;script&gt;alert(1)" in text
     assert "<script" not in text

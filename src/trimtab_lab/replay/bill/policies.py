@@ -18,8 +18,8 @@ from trimtab.errors import TrimtabError
 from trimtab.pricing import models
 from trimtab.pricing.call_usage import price_of
 from trimtab_lab.replay.bill.conversations import BilledConversation
-from trimtab_lab.replay.bill.method import Method, Point, SizedCall, TokenLine, half_of, halves
 from trimtab_lab.replay.bill.sizes import SizedRow, as_sent, under
+from trimtab_lab.replay.bill_estimate import Method, Point, SizedCall, TokenLine, half_of, halves
 from trimtab_lab.replay.policies import find
 
 EVERYTHING, COMPACTION, OURS = "everything sent", "the agent's own compaction", "trimtab"

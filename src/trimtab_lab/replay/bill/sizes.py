@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trimtab_lab.replay.bill.conversations import BilledCall, BilledConversation
-from trimtab_lab.replay.bill.method import SizedCall
+from trimtab_lab.replay.bill_estimate import SizedCall
 from trimtab_lab.replay.policies import Policy
 from trimtab_lab.replay.recording_index import RecordingIndex
 from trimtab_lab.replay.sent_sizes import SentSizes
