@@ -14,6 +14,7 @@ from trimtab.cli.exit_codes import NO_ORIGINAL, USAGE, ExitWith
 from trimtab.cli.store_options import OWN_STORE, newest_tenants, other_tenants, store_of
 from trimtab.errors import UnknownHandle
 from trimtab.journal.archive import Archived, Originals, of_edits
+from trimtab.journal.hashes import handle_at
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.request.fitted import recall
 from trimtab.stores.base import Store
@@ -48,11 +49,12 @@ def originals_of(args: Namespace) -> ListedOriginals:
 
 
 def handle_of(originals: ListedOriginals, name: str) -> str:
-    """The handle that begins with ``name``; "" where a conversation of the store does, to which
-    the originals are then limited; ``name`` itself where nothing does.
+    """The handle that begins with ``name``, or has this hash; "" where a conversation of the store
+    begins so, to which the originals are then limited; ``name`` itself where nothing does.
 
     Raises ExitWith with the candidates where several do.
     """
+    name = handle_at(name) or name
     found = sorted({one for one in originals.handles() if one.startswith(name)})
     if name in found:
         return name

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trimtab.proxy.addons.base import Addon, Core
+from trimtab.proxy.addons.compress import Compress
 from trimtab.proxy.addons.dashboard import Dashboard
 from trimtab.proxy.addons.keep_warm import KeepWarm
 from trimtab.proxy.addons.metrics import Metrics
@@ -21,6 +22,7 @@ class Addons:
 
     def __init__(self, core: Core) -> None:
         self.recall = Recall(core)
+        self.compress = Compress(core)
         self.records = Records(core)
         self.request_log = RequestLog(self.records)
         self.metrics = Metrics(core, self.records)
@@ -29,6 +31,7 @@ class Addons:
 
     def __iter__(self) -> Iterator[Addon]:
         yield self.recall
+        yield self.compress
         yield self.records
         yield self.request_log
         yield self.keep_warm

@@ -15,6 +15,7 @@ from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.exchange.exchange import Exchange
 from trimtab.proxy.http.asgi import HttpResponse, Receive, Scope
+from trimtab.proxy.http.budgets import HeldBytes
 from trimtab.proxy.http.http_client import HttpClient
 from trimtab.telemetry import fault
 
@@ -27,6 +28,7 @@ class Core(Protocol):
     access: Access
     tenants: Tenants
     client: HttpClient
+    held: HeldBytes
     draining: bool
 
 

@@ -20,13 +20,7 @@ async def admitted(
     scope: Scope, headers: Mapping[str, str], access: Access, settings: ProxySettings
 ) -> ClientRequest:
     """The request of an ASGI scope.  Raises Declined; after a wrong token it waits first."""
-    raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
-    in_path, raw_path = access.in_path(raw_path)
-    holder = access.may_send(headers) if in_path is None else access.lets_send(in_path)
-    if not holder and (in_path is not None or settings.asks_for_token):
-        if in_path is not None or access.gives_wrong_token(headers):
-            await access.slow_down()
-        raise Declined(401, f"send the proxy's token as {HEADER}, {_OR_IN_PATH}")
+    holder, raw_path = await let_in(scope, headers, access, settings)
     if climbs(raw_path):
         raise Declined(400, "dot segments in the path: send the path itself")
     if access.has_token_within(raw_path):
@@ -50,3 +44,18 @@ async def admitted(
         method, path, query, access.without_token(scope["headers"]), upstream,
         route(method, path, query), has_token=holder,
     )  # fmt: skip
+
+
+async def let_in(
+    scope: Scope, headers: Mapping[str, str], access: Access, settings: ProxySettings
+) -> tuple[bool, str]:
+    """(whether the request brings the token, its path without it).  Raises Declined where it may
+    not be sent; after a wrong token it waits first."""
+    raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+    in_path, raw_path = access.in_path(raw_path)
+    holder = access.may_send(headers) if in_path is None else access.lets_send(in_path)
+    if not holder and (in_path is not None or settings.asks_for_token):
+        if in_path is not None or access.gives_wrong_token(headers):
+            await access.slow_down()
+        raise Declined(401, f"send the proxy's token as {HEADER}, {_OR_IN_PATH}")
+    return holder, raw_path
