@@ -18,7 +18,7 @@ from trimtab.journal.hashes import handle_at
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.request.fitted import recall
 from trimtab.stores.base import Store
-from trimtab.stores.tenant import SESSIONS
+from trimtab.stores.tenant import OURS, SESSIONS
 
 MAX_NAMED = 20
 
@@ -80,36 +80,48 @@ class FoundConversation(NamedTuple):
     sessions: tuple[str, ...] = ()
 
 
-def conversation_of(store: Store, tenants: Sequence[str], name: str) -> FoundConversation | None:
+def conversation_of(
+    store: Store, tenants: Sequence[str] | None, name: str
+) -> FoundConversation | None:
     """The conversation with an id that begins with ``name``: its own, the one in the dashboard's
-    addresses, or the session's as its client calls it; None where there is none.
+    addresses, or the session's as its client calls it; None where there is none.  Of all
+    tenants, if ``tenants`` is None: also one of which nothing was cut, that only the dashboard has.
 
     Raises ExitWith with the candidates where there are several.
     """
     from trimtab import stores
     from trimtab.proxy.records.session_history import read_sessions
 
-    rows = {row.conversation: row.tenant for row in store.conversations() if row.tenant in tenants}
     sessions = [
-        one for one in read_sessions(stores.open(store, SESSIONS)) if one.conversation in rows
+        ((f"{one.upstream}/{one.tenant}", one.conversation), (one.id, one.hint))
+        for one in read_sessions(stores.open(store, SESSIONS))
+        if one.conversation
     ]
-    names = [(id, id) for id in rows]
-    names += [(id, one.conversation) for one in sessions for id in (one.id, one.hint)]
-    found = {conversation for id, conversation in names if id == name}
-    found = found or {conversation for id, conversation in names if id.startswith(name)}
+    rows = [(row.tenant, row.conversation) for row in store.conversations()]
+    names = [(one[1], one) for one in rows]
+    names += [(id, one) for one, ids in sessions for id in ids]
+    names = [(id, one) for id, one in names if tenants is None or one[0] in tenants]
+    found = {one for id, one in names if id == name}
+    found = found or {one for id, one in names if id.startswith(name)}
     if not found:
         return None
-    conversation = only(name, sorted(found), "conversations")
-    records = tuple(one.id for one in sessions if one.conversation == conversation)
-    return FoundConversation(rows[conversation], conversation, records)
+    conversation = only(name, sorted({id for _, id in found}), "conversations")
+    if len(found) > 1:
+        of = ", ".join(sorted(tenant for tenant, _ in found))
+        raise ExitWith(USAGE, f"{len(found)} tenants have {conversation}: {of}; name a --tenant")
+    (one,) = found
+    return FoundConversation(*one, tuple(ids[0] for other, ids in sessions if other == one))
 
 
-def named_conversation(store: Store, tenants: Sequence[str], name: str) -> FoundConversation:
+def named_conversation(store: Store, tenants: Sequence[str] | None, name: str) -> FoundConversation:
     """See ``conversation_of``; raises ExitWith where there is none, too."""
     if (found := conversation_of(store, tenants, name)) is not None:
         return found
     newest = sorted(store.conversations(), key=lambda row: -row.used_at)
-    names = [row.conversation for row in newest if row.tenant in tenants][:MAX_NAMED]
+    names = [
+        row.conversation for row in newest
+        if (row.tenant in tenants if tenants is not None else not row.tenant.startswith(OURS))
+    ][:MAX_NAMED]  # fmt: skip
     here = f"here are {', '.join(names)}" if names else "nothing is kept here"
     raise ExitWith(NO_ORIGINAL, f"no conversation begins with {name!r}; {here}")
 

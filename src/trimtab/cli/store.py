@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from trimtab.amounts import many
-from trimtab.cli.exit_codes import DONE, MISSING, USAGE, VIOLATIONS, ExitWith
+from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, VIOLATIONS, ExitWith
 from trimtab.cli.options import amount
 from trimtab.cli.originals import named_conversation
 from trimtab.cli.store_options import (
     OWN_STORE,
     STORES,
     existing_store,
-    newest_tenants,
     own_store,
     store_of,
 )
@@ -24,7 +23,7 @@ from trimtab.cli.terminal import Terminal, clean
 from trimtab.retry.learned_limits import LearnedLimits, destination_in
 from trimtab.session import Session, learned_limits
 from trimtab.stores.base import Store
-from trimtab.stores.tenant import OURS, TenantStore
+from trimtab.stores.tenant import OURS, SESSIONS, TenantStore
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MAX_SHOWN = 50
@@ -140,15 +139,17 @@ def run_purge(args: Namespace) -> int:
             USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or a CONVERSATION"
         )
     store = store_of(args)
-    named: tuple[str, ...] = ()
+    named: tuple[tuple[str, str], ...] = ()
     if args.conversation:
-        tenants = [args.tenant] if args.tenant else newest_tenants(store)
+        tenants = [args.tenant] if args.tenant else None
         found = named_conversation(store, tenants, args.conversation)
-        named = (found.id, *found.sessions)
+        named = (found[:2], *((SESSIONS, id) for id in found.sessions))
     purged = stores.purge(
         store, cache(partial(stores.open, store)), now=time.time(), older_than=args.older_than,
         keep_bytes=args.keep_bytes, tenant=args.tenant, conversations=named,
     )  # fmt: skip
+    if args.conversation and not purged.conversations:
+        raise ExitWith(UNREADABLE, "it was written to at this moment and stays: run it again")
     what = f"{many(purged.originals, 'original')} and {many(purged.stored_bytes, 'byte')}"
     print(f"{many(purged.conversations, 'conversation')} with {what} deleted")
     return DONE

@@ -16,10 +16,9 @@ from typing import Any
 from trimtab.formats import FORMATS, Format
 from trimtab.rounds.request_layouts import history, runs, texts_and_calls
 from trimtab.rounds.stored_exchanges import StoredExchanges
+from trimtab.stores.base import RESPONSES
 from trimtab.telemetry import logger
 
-RESPONSES = "responses"
-"""Used in place of a conversation for responses stored by the provider, which are found by id."""
 MAX = 2_000
 """Exchanges in memory."""
 MAX_BARE = 20_000
@@ -100,11 +99,15 @@ class HiddenExchanges:
             store.keep(conversation, key, asdict(hidden))
 
     def follow(
-        self, first: str, last: str, results: list[Any], store: StoredExchanges | None
-    ) -> None:
+        self, conversation: str, first: str, last: str, results: list[Any],
+        store: StoredExchanges | None,
+    ) -> None:  # fmt: skip
         """Record that the response the client knows as ``first`` was continued to ``last``, whose
         recalls' ``results`` have not been sent yet."""
-        self.put(RESPONSES, first, HiddenExchange([last], results), store)
+        hidden = HiddenExchange([last], results)
+        self._memory.keep(self._owner, RESPONSES, first, hidden)
+        if store is not None:  # it is found by the response, and deleted with its conversation
+            store.keep(RESPONSES, first, {**asdict(hidden), "conversation": conversation})
 
     def followed(self, body: Any, store: StoredExchanges | None) -> Any:
         """The request, naming the response that really came last, if the provider stores the

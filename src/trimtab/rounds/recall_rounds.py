@@ -155,7 +155,7 @@ class RecallRounds:
         if stored and isinstance(rewriter, OpenAIResponsesRewriter):
             first, last = rewriter.first_id, rewriter.last_id
             for name in {first, last} if results else {first}:  # a client may have read either
-                self._memory.follow(name, last, results, self._facts)
+                self._memory.follow(self._conversation, name, last, results, self._facts)
         if not FORMATS[self._format].results_in_user:
             real, results = [*real, *results], []
         key, hidden = hidden_exchange(

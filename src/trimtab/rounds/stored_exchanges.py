@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.session import Session
 from trimtab.sessions.session_turns import store_of
+from trimtab.stores.base import exchanges_of as names_of
 
 if TYPE_CHECKING:
     from trimtab.sessions.conversation_store import ConversationStore
@@ -26,17 +27,17 @@ class StoredExchanges:
 
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All exchanges of a conversation, by key."""
-        prefix = f"hidden/{conversation}/"
+        prefix = names_of(conversation)
         facts = self._store.facts(prefix)
         return {name.removeprefix(prefix): json.loads(value) for name, value in facts.items()}
 
     def exchange(self, conversation: str, key: str) -> Any:
         """One exchange, or None."""
-        return self._store.fact(f"hidden/{conversation}/{key}")
+        return self._store.fact(f"{names_of(conversation)}{key}")
 
     def keep(self, conversation: str, key: str, value: Any) -> None:
         """Store an exchange before the client can send its next request."""
-        self._store.write_fact_now(f"hidden/{conversation}/{key}", value)
+        self._store.write_fact_now(f"{names_of(conversation)}{key}", value)
 
 
 def exchanges_of(session: Session) -> StoredExchanges | None:

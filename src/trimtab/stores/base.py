@@ -83,8 +83,8 @@ class Store(Protocol):
         ...
 
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
-        """Delete a conversation, its originals and its statistics (facts named ``stats_of``),
-        unless it was written at or after ``before``.  Returns whether it is gone.
+        """Delete a conversation, its originals and its facts (named as ``facts_of`` says), unless
+        it was written at or after ``before``.  Returns whether it is gone.
         """
         ...
 
@@ -100,6 +100,20 @@ class Store(Protocol):
 def stats_of(conversation: str) -> str:
     """The prefix of the names of facts with a conversation's statistics."""
     return f"stats/{conversation}/"
+
+
+RESPONSES = "responses"
+"""Used in place of a conversation for responses stored by the provider, which are found by id."""
+
+
+def exchanges_of(conversation: str) -> str:
+    """The prefix of the names of facts with a conversation's exchanges hidden from the client."""
+    return f"hidden/{conversation}/"
+
+
+def facts_of(conversation: str) -> tuple[str, str]:
+    """The prefixes of the names of all facts that go with a conversation."""
+    return stats_of(conversation), exchanges_of(conversation)
 
 
 def check_version(version: int, known: int) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from trimtab.errors import StoreError
-from trimtab.stores.base import ConversationInfo, Store
+from trimtab.stores.base import RESPONSES, ConversationInfo, Store, exchanges_of
 from trimtab.stores.tenant import OURS, TenantStore
 
 Of = Callable[[str], TenantStore]
@@ -34,30 +34,47 @@ def purge(
     older_than: float | None = None,
     keep_bytes: int | None = None,
     tenant: str | None = None,
-    conversations: Collection[str] = (),
+    conversations: Collection[tuple[str, str]] = (),
 ) -> Purged:
     """Delete whole conversations that were not written for ``older_than`` seconds, and then the
-    oldest until the rest takes at most ``keep_bytes``; and those that ``conversations`` names.
+    oldest until the rest takes at most ``keep_bytes``; of this tenant, or of all.  And those of
+    ``conversations``, as (tenant, id): two tenants may have the same id.
 
     A conversation that is written to at the same time is kept.  Raises StoreError.
     """
-    rows = [row for row in store.conversations() if tenant in (None, row.tenant)]
-    total, done = sum(row.stored_bytes for row in rows), [0, 0, 0]
-    for row in rows:
+    rows = {row[:2]: row for row in store.conversations()}
+    for one in conversations:  # of which nothing was cut: there are facts at most
+        rows.setdefault(one, ConversationInfo(*one, now, 0, 0, 0))
+    sizes = [row.stored_bytes for row in rows.values() if tenant in (None, row.tenant)]
+    total, done = sum(sizes), [0, 0, 0]
+    for key, row in rows.items():
         too_old = older_than is not None and row.used_at < now - older_than
         too_much = keep_bytes is not None and total > keep_bytes
-        if not too_old and not too_much and row.conversation not in conversations:
+        if key not in conversations and not (
+            tenant in (None, row.tenant) and (too_old or too_much)
+        ):
             continue
-        handles = store.handles(row.tenant, row.conversation)
-        if not store.delete(row.tenant, row.conversation, before=row.used_at + 1e-3):
+        handles = store.handles(*key)
+        if not store.delete(*key, before=row.used_at + 1e-3):
             continue
+        of_tenant = of(row.tenant)
+        _forget_responses(of_tenant, row.conversation)
         day = datetime.fromtimestamp(now, UTC).date().isoformat()
-        of(row.tenant).mark_purged(handles, {"purged": day})
+        if handles:
+            of_tenant.mark_purged(handles, {"purged": day})
         total -= row.stored_bytes
         own = row.tenant.startswith(OURS)
         for index, number in enumerate((not own, len(handles), row.stored_bytes)):
             done[index] += number
     return Purged(*done)
+
+
+def _forget_responses(mine: TenantStore, conversation: str) -> None:
+    """Empty what is hidden of a conversation's responses that the provider stores."""
+    found = mine.facts(exchanges_of(RESPONSES))
+    names = [name for name, row in found.items() if row and row.get("conversation") == conversation]
+    if names:
+        mine.write(mine.batch("", updated_facts=dict.fromkeys(names)))
 
 
 def faults(store: Store, of: Of) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trimtab.forking import Lock
-from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of
+from trimtab.stores.base import ConversationInfo, WriteBatch, facts_of
 
 
 @dataclass
@@ -121,7 +121,7 @@ class MemoryStore:
             del self._conversations[tenant, conversation]
             for handle in stored.handles:
                 del self._originals[tenant, handle]
-            begin = stats_of(conversation)
+            begin = facts_of(conversation)
             for key in [k for k in self._facts if k[0] == tenant and k[1].startswith(begin)]:
                 del self._facts[key]
             return True

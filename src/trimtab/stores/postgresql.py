@@ -21,7 +21,7 @@ from trimtab.stores.base import (
     ConversationInfo,
     WriteBatch,
     check_version,
-    stats_of,
+    facts_of,
     without_password,
 )
 
@@ -170,10 +170,11 @@ class PostgresqlStore:
                     return False
                 for table in ("entries", "originals", "conversations"):
                     cursor.execute(f"DELETE FROM trimtab_{table} {where}", key)
-                cursor.execute(
-                    "DELETE FROM trimtab_facts WHERE tenant = %s AND starts_with(name, %s)",
-                    (tenant, stats_of(conversation)),
-                )
+                for begin in facts_of(conversation):
+                    cursor.execute(
+                        "DELETE FROM trimtab_facts WHERE tenant = %s AND starts_with(name, %s)",
+                        (tenant, begin),
+                    )
             return True
 
         return self._with(act)

@@ -20,7 +20,7 @@ from trimtab.stores.base import (
     ConversationInfo,
     WriteBatch,
     check_version,
-    stats_of,
+    facts_of,
     without_password,
 )
 
@@ -73,8 +73,8 @@ end
 return found
 """
 
-# KEYS: entries, ids, handles, used, facts, names of facts.  ARGV: member of used, time, prefix of
-# the names of facts to delete too.
+# KEYS: entries, ids, handles, used, facts, names of facts.  ARGV: member of used, time, then
+# prefixes of the names of facts to delete too.
 _FORGET = """
 local used = redis.call('ZSCORE', KEYS[4], ARGV[1])
 if used and tonumber(used) >= tonumber(ARGV[2]) then return 0 end
@@ -82,9 +82,11 @@ for _, key in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do redis.call('DEL', 
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
 for _, name in ipairs(redis.call('HKEYS', KEYS[5])) do
-  if string.sub(name, 1, string.len(ARGV[3])) == ARGV[3] then
-    redis.call('HDEL', KEYS[5], name)
-    redis.call('ZREM', KEYS[6], name)
+  for at = 3, #ARGV do
+    if string.sub(name, 1, string.len(ARGV[at])) == ARGV[at] then
+      redis.call('HDEL', KEYS[5], name)
+      redis.call('ZREM', KEYS[6], name)
+    end
   end
 end
 return 1
@@ -224,7 +226,7 @@ class RedisStore:
         keys = [self._key(tenant, kind, conversation) for kind in "eih"]
         keys.append(f"{self._base(tenant)}:used")
         keys += [self._key(tenant, kind) for kind in "fn"]
-        values: list[Any] = [_member(tenant, conversation), before, stats_of(conversation)]
+        values: list[Any] = [_member(tenant, conversation), before, *facts_of(conversation)]
         with self._store_errors():
             return bool(self._run(_FORGET, keys, values))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trimtab.errors import StoreError
 from trimtab.forking import Lock
-from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, stats_of
+from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, facts_of
 
 MODES = os.name == "posix"
 """Whether a file's mode controls who may read it; on Windows the folder's access list does."""
@@ -161,8 +161,7 @@ class SqliteStore:
             deletable = row is None or row[0] < before
             for table in ("entries", "originals", "conversations") if deletable else ():
                 db.execute(f"DELETE FROM {table} WHERE tenant = ? AND conversation = ?", key)
-            if deletable:
-                begin = stats_of(conversation)
+            for begin in facts_of(conversation) if deletable else ():
                 db.execute(
                     "DELETE FROM facts WHERE tenant = ? AND substr(name, 1, ?) = ?",
                     (tenant, len(begin), begin),

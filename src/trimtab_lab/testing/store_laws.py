@@ -58,13 +58,14 @@ class StoreLaws:
         assert store.original(tenant, "unknown") is None
         assert store.handles(tenant, "c") == ["h"]
 
-    def test_statistics_of_a_conversation_go_with_it_and_no_other_fact(self) -> None:
+    def test_facts_of_a_conversation_go_with_it_and_no_other_fact(self) -> None:
         store, tenant = self.open(), self.tenant()
         store.write(tenant, WriteBatch("c", (("1", b"x"),)))
-        names = ("stats/c/a", "stats/c/b", "stats/cc/a", "stats/d/a", "key")
+        of_c = ("stats/c/a", "stats/c/b", "hidden/c/a")
+        names = (*of_c, "stats/cc/a", "stats/d/a", "hidden/d/a", "hidden/responses/c", "key")
         store.write(tenant, WriteBatch(facts=tuple((name, b"1") for name in names)))
         assert store.delete(tenant, "c", before=time.time() + 60)
-        assert set(self.open().facts(tenant, "")) == set(names[2:])
+        assert set(self.open().facts(tenant, "")) == set(names[3:])
         assert store.fact(tenant, "stats/c/a") is None
 
     def test_facts_are_added_or_stated(self) -> None:
