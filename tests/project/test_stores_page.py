@@ -29,7 +29,7 @@ def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_commands_of_the_page_are_understood() -> None:
     lines = [line.split("  ")[0] for line in blocks("text")[0].splitlines()]
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         words = line.replace("[", "").replace("]", "").split()[1:]
         assert parser().parse_args(words).store == "URL"

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from trimtab.cli import journal_file
 from trimtab.cli.exit_codes import NO_ORIGINAL, USAGE, ExitWith
@@ -21,6 +21,7 @@ from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS, SESSIONS
 
 MAX_NAMED = 20
+T = TypeVar("T")
 
 
 def add_source(parser: ArgumentParser) -> None:
@@ -101,8 +102,8 @@ def conversation_of(
     names = [(one[1], one) for one in rows]
     names += [(id, one) for one, ids in sessions for id in ids]
     names = [(id, one) for id, one in names if tenants is None or one[0] in tenants]
-    found = {one for id, one in names if id == name}
-    found = found or {one for id, one in names if id.startswith(name)}
+    cut = [(id, one) for id, one in names if one in rows]
+    found = _named(cut, name) or _named(names, name)
     if not found:
         return None
     conversation = only(name, sorted({id for _, id in found}), "conversations")
@@ -111,6 +112,13 @@ def conversation_of(
         raise ExitWith(USAGE, f"{len(found)} tenants have {conversation}: {of}; name a --tenant")
     (one,) = found
     return FoundConversation(*one, tuple(ids[0] for other, ids in sessions if other == one))
+
+
+def _named(names: Iterable[tuple[str, T]], name: str) -> set[T]:
+    """What has this name; else, what has one that begins so."""
+    names = list(names)
+    same = {one for id, one in names if id == name}
+    return same or {one for id, one in names if id.startswith(name)}
 
 
 def named_conversation(store: Store, tenants: Sequence[str] | None, name: str) -> FoundConversation:

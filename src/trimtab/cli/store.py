@@ -23,7 +23,7 @@ from trimtab.cli.terminal import Terminal, clean
 from trimtab.retry.learned_limits import LearnedLimits, destination_in
 from trimtab.session import Session, learned_limits
 from trimtab.stores.base import Store
-from trimtab.stores.tenant import OURS, SESSIONS, TenantStore
+from trimtab.stores.tenant import OURS, TenantStore, stored_under
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MAX_SHOWN = 50
@@ -139,19 +139,22 @@ def run_purge(args: Namespace) -> int:
             USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or a CONVERSATION"
         )
     store = store_of(args)
-    named: tuple[tuple[str, str], ...] = ()
+    named = set[tuple[str, str]]()
     if args.conversation:
         tenants = [args.tenant] if args.tenant else None
         found = named_conversation(store, tenants, args.conversation)
-        named = (found[:2], *((SESSIONS, id) for id in found.sessions))
+        named = stored_under(*found)
     purged = stores.purge(
         store, cache(partial(stores.open, store)), now=time.time(), older_than=args.older_than,
         keep_bytes=args.keep_bytes, tenant=args.tenant, conversations=named,
     )  # fmt: skip
-    if args.conversation and not purged.conversations:
-        raise ExitWith(UNREADABLE, "it was written to at this moment and stays: run it again")
+    count = purged.conversations
+    if args.conversation and args.older_than is None and args.keep_bytes is None:
+        if any(row[:2] in named for row in store.conversations()):
+            raise ExitWith(UNREADABLE, "it was written to at this moment and stays: run it again")
+        count = 1
     what = f"{many(purged.originals, 'original')} and {many(purged.stored_bytes, 'byte')}"
-    print(f"{many(purged.conversations, 'conversation')} with {what} deleted")
+    print(f"{many(count, 'conversation')} with {what} deleted")
     return DONE
 
 

@@ -66,7 +66,8 @@ def _files(opened: Image, side: int, max_bytes: int) -> Iterator[SmallerImage]:
     opened.draft(None, (side, side))  # a JPEG is decoded at half or a quarter if that is enough
     whole = _upright(opened)
     side = min(side, longest)
-    while side >= min(MIN_SIDE, longest):
+    least = min(MIN_SIDE, side)
+    while side >= least:
         interruption.check()
         image = _resized(whole, side)
         for media_type, file in _encoded(image, kind):

@@ -64,6 +64,12 @@ class ExchangeMemory:
         while len(self.exchanges) > MAX:
             self.exchanges.popitem(last=False)
 
+    def forget(self, upstream: str, tenant: str, conversation: str) -> None:
+        """Drop what is hidden of a conversation."""
+        gone = (f"{upstream}/{tenant}", conversation)
+        for key in [key for key in self.exchanges if key[:2] == gone]:
+            del self.exchanges[key]
+
     def knows(self, owner: str, conversation: str, key: str) -> bool:
         """Whether a store need not be asked what is hidden of a turn."""
         return (owner, conversation, key) in self.exchanges or (

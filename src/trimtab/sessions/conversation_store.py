@@ -87,6 +87,13 @@ class ConversationStore:
     def by_id(self, id: str) -> Conversation:
         return self.conversation(id, None)
 
+    def forget(self, id: str) -> None:
+        """Write what is waiting, and keep nothing of this conversation in memory."""
+        self.writer.flush()
+        with self._lock:
+            self._by_id.pop(id, None)
+            self._aliases = {other: one for other, one in self._aliases.items() if one != id}
+
     def _loaded(self, id: str) -> Conversation:
         conversation = Conversation(id)
         self._answer_to(lambda: self.store.adopt(id))

@@ -64,7 +64,8 @@ def purge(
             of_tenant.mark_purged(handles, {"purged": day})
         total -= row.stored_bytes
         own = row.tenant.startswith(OURS)
-        for index, number in enumerate((not own, len(handles), row.stored_bytes)):
+        conversation = row.entries + row.originals > 0 and not own
+        for index, number in enumerate((conversation, len(handles), row.stored_bytes)):
             done[index] += number
     return Purged(*done)
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from trimtab.errors import StoreError, expect
@@ -22,6 +23,12 @@ OURS = "trimtab "
 """Prefix of tenants that hold trimtab's own records, not a user's conversations."""
 SESSIONS = OURS + "sessions"
 """The tenant with the data of the proxy's dashboard: sums and the beginning of first prompts."""
+
+
+def stored_under(tenant: str, conversation: str, ids: Iterable[str]) -> set[tuple[str, str]]:
+    """(tenant, name) of everything in a store that belongs to a conversation: its journal and
+    originals, what clients of a proxy did not see of it, and its ``ids`` in the dashboard."""
+    return {(tenant, conversation), *product((tenant, SESSIONS), ids)}
 
 
 class Original(NamedTuple):

@@ -46,7 +46,7 @@ def test_an_exchange_belongs_to_one_tenant_at_one_upstream(format):
     key = turn_key(format, messages, 1, 2)
     real = [{"role": "tool", "content": SECRET}, messages[1]]
     memory.of("provider", "a").put("c", key, HiddenExchange(real, []), None)
-    memory.of("provider", "a").follow("resp_1", "resp_2", [], None)
+    memory.of("provider", "a").follow("c", "resp_1", "resp_2", [], None)
     assert SECRET in json.dumps(memory.of("provider", "a").restored(format, "c", body, None))
     chained = {**body, "previous_response_id": "resp_1"}
     own = memory.of("provider", "a").followed(chained, None)
@@ -86,7 +86,7 @@ def test_another_key_gets_no_original_by_the_id_of_a_response():
         upstream = server.proxy.settings.upstreams[0]
         of_a = server.proxy.tenants.tenant({"authorization": "Bearer a"}, "", upstream)
         result = {"type": "function_call_output", "call_id": "r", "output": SECRET}
-        memory.of("provider", of_a).follow(first["id"], first["id"], [result], None)
+        memory.of("provider", of_a).follow("c", first["id"], first["id"], [result], None)
         for key, there in (("b", False), ("a", True)):
             more = [{"role": "user", "content": "and?"}]
             sent(key, input=more, previous_response_id=first["id"])

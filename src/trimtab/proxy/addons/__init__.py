@@ -27,7 +27,7 @@ class Addons:
         self.request_log = RequestLog(self.records)
         self.metrics = Metrics(core, self.records)
         self.keep_warm = KeepWarm(core, self.records, self.metrics)
-        self.dashboard = Dashboard(core, self.records, self.metrics)
+        self.dashboard = Dashboard(core, self.records, self.metrics, self.recall, self.keep_warm)
 
     def __iter__(self) -> Iterator[Addon]:
         yield self.recall

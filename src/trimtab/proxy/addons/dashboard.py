@@ -11,7 +11,9 @@ from urllib.parse import parse_qs, quote, unquote
 
 from trimtab.errors import TrimtabError
 from trimtab.proxy.addons.base import Addon, Core
+from trimtab.proxy.addons.keep_warm import KeepWarm
 from trimtab.proxy.addons.metrics import CONTENT_TYPE, Metrics
+from trimtab.proxy.addons.recall import Recall
 from trimtab.proxy.addons.records import Records
 from trimtab.proxy.callers.access import COOKIE
 from trimtab.proxy.dashboard import exports, keep_view, request_views, spend_view, views
@@ -67,9 +69,12 @@ _NOTICES = {
 class Dashboard(Addon):
     """Raises MissingExtra if a package that the pages need is not installed."""
 
-    def __init__(self, core: Core, records: Records, metrics: Metrics) -> None:
+    def __init__(
+        self, core: Core, records: Records, metrics: Metrics, recall: Recall, warm: KeepWarm
+    ) -> None:
         page_templates()
         self._core, self._records, self._metrics = core, records, metrics
+        self._recall, self._keep_warm = recall, warm
 
     def serves(self, scope: Scope, headers: Mapping[str, str]) -> bool:
         """Whether it is one of our pages; a browser at ``/`` is sent to the first."""
@@ -187,7 +192,9 @@ class Dashboard(Addon):
         if not rest and id.endswith(".json"):
             return Shown(200, exports.session(session), JSON)
         if not rest:
-            return Shown(200, views.session(session, now, query.get("q", "")[:200], problem))
+            token = self._core.access.form_token()
+            wanted = query.get("q", "")[:200]
+            return Shown(200, views.session(session, now, wanted, problem, token=token))
         if rest == ["keep"]:
             return Shown(200, await self._keep(session, query))
         edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
@@ -254,6 +261,9 @@ class Dashboard(Addon):
         session = self._records.activity.sessions.get(form.get("session", ""))
         if session is not None:
             await self._records.load(session)
+        if session is not None and name == "forget":
+            await self._forget(session, reply)
+            return
         if session is not None and name in ("keep", "release"):
             await self._pin(name, session, form, reply)
             return
@@ -269,6 +279,17 @@ class Dashboard(Addon):
             return
         to = f"{HOME}s/{session.id}/e/{quote(edit.handle, safe='')}?done={name}"
         await reply.whole(303, [(b"location", to.encode())])
+
+    async def _forget(self, session: SessionRecord, reply: HttpResponse) -> None:
+        try:
+            await self._records.forget(session)
+        except TrimtabError as error:
+            await _page(reply, 409, message("Not deleted", str(error)))
+            return
+        self._recall.hidden.forget(session.upstream, session.tenant, session.id)
+        self._keep_warm.forget(session)
+        about = "This conversation is deleted: its originals, journal, notes and this page."
+        await _page(reply, 200, message("Deleted", about))
 
     async def _pin(
         self, name: str, session: SessionRecord, form: dict[str, str],

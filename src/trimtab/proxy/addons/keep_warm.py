@@ -128,6 +128,10 @@ class KeepWarm(Addon):
             _, dropped = idle.popitem(last=False)
             total -= len(dropped.body)
 
+    def forget(self, session: SessionRecord) -> None:
+        """Keep this session's cache warm no more: its request is not needed."""
+        self._idle.pop(_key(session), None)
+
     def _broken_off(self, session: SessionRecord) -> None:
         """Stop pinging a conversation."""
         if (conversation := self._idle.pop(_key(session), None)) is not None:

@@ -189,6 +189,16 @@ class Records(Addon):
         if not session.loaded and store is not None:
             fill(session, await in_worker(lambda: stored_parts(store, session.id)))
 
+    async def forget(self, session: SessionRecord) -> None:
+        """Delete a session with its conversation, from the store and from memory; what it was
+        billed stays, which is numbers.  Raises StoreError."""
+        await in_worker(lambda: self._core.tenants.forget(
+            session.upstream, session.tenant, session.conversation, session.id
+        ))  # fmt: skip
+        self._history.forget(session.id)
+        self.activity.sessions.pop(session.id, None)
+        self.requests.forget(session.id)
+
     def usage_facts(self) -> dict[str, Any]:
         """What all conversations were billed, stored or not yet.  Runs in a worker thread."""
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from trimtab import stores
@@ -20,10 +22,10 @@ from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
 from trimtab.rounds import StoredExchanges, exchanges_of
 from trimtab.session import Session
-from trimtab.sessions.session_turns import undone_by
+from trimtab.sessions.session_turns import store_of, undone_by
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
-from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
+from trimtab.stores.tenant import KEY, SESSIONS, TenantStore, stored_under
 from trimtab.telemetry import fault
 
 MAX_SESSIONS = 200
@@ -158,6 +160,19 @@ class Tenants:
             if (upstream := next(named, None)) is not None:
                 served = self.served(upstream, tenant)
         return None if served is None else served.session
+
+    def forget(self, upstream_name: str, tenant: str, conversation: str, id: str) -> None:
+        """Delete one conversation of a tenant, ``id`` in the dashboard, from the store and from
+        memory.  Raises StoreError."""
+        session = self.find(upstream_name, tenant)
+        conversations = store_of(session) if session is not None else None
+        if conversations is not None:
+            conversations.forget(conversation)
+        name = f"{upstream_name}/{tenant}"
+        stores.purge(
+            self._store, partial(stores.open, self._store), now=time.time(), tenant=name,
+            conversations=stored_under(name, conversation, [id]),
+        )  # fmt: skip
 
     def source(self, tenant: str, body: bytes, budget: RequestBudget) -> RequestBody | None:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same

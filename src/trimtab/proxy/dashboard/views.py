@@ -137,7 +137,9 @@ def _about(session: SessionRecord) -> str:
     return f"{' · '.join(filter(None, (session.project, agent)))} → {session.upstream}".strip()
 
 
-def session(session: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
+def session(
+    session: SessionRecord, now: float, wanted: str, problem: str = "", *, token: str = ""
+) -> bytes:
     """One session: its context over the turns, its requests, edits and refusals."""
     words = wanted.casefold().split()
     edits = [
@@ -148,7 +150,8 @@ def session(session: SessionRecord, now: float, wanted: str, problem: str = "") 
     past = [edit for edit in edits if session.state(edit) not in ("in force", "to be undone")]
     turns = list(session.turns)
     return page(
-        "session.html", session.title, trail=SESSIONS, live=LIVE_SECONDS,
+        "session.html", session.title, trail=SESSIONS, live=LIVE_SECONDS, token=token,
+        id=session.id,
         about=_described(session, now), figures=_figures(session), problem=problem,
         failing=session.problem if _failing(session, now) else "",
         charts=[chart.context(turns, size) for size in (chart.WIDE, chart.NARROW)],

@@ -39,6 +39,13 @@ class RecentRequests:
             self._held -= record.texts.held_bytes
             record.texts = None  # its session keeps the record
 
+    def forget(self, session: str) -> None:
+        """Drop the requests of a session."""
+        for row in self.rows:
+            if row.session == session:
+                self._drop_texts(row)
+        self.rows = deque((row for row in self.rows if row.session != session), MAX_REQUESTS)
+
     def newest(self, session: str) -> RequestRecord | None:
         """A session's newest request whose texts are kept; None without one."""
         own = (row for row in reversed(self.rows) if row.session == session)

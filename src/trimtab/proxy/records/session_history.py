@@ -54,6 +54,10 @@ class SessionHistory:
             self._waiting.append((session.id, _head(session), rows))
         del self._waiting[:-_MAX_WAITING]
 
+    def forget(self, id: str) -> None:
+        """Leave out what was collected of a session."""
+        self._waiting = [row for row in self._waiting if row[0] != id]
+
     def write(self, store: TenantStore) -> None:
         """Write what was collected; a failed write is tried again later.  Runs in a worker
         thread."""
