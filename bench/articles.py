@@ -275,7 +275,7 @@ def trial(one: Made, window: int, by_rule: bool, summarizer: Any) -> Verdict:
     done = fitted(one.request, window, by_rule, summarizer)
     report, target = done.report, target_of(done.report, window, by_rule)
     found = judge(one, done.request, report.tokens_before, report.tokens_after, target)
-    asked = report.asked.get("asked", 0) + report.asked.get("cached", 0)
+    asked = report.summaries.get("asked", 0) + report.summaries.get("cached", 0)
     return Verdict(**{**found.__dict__, "asked": asked})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -15,9 +14,9 @@ from trimtab.lazy import cached_property
 from trimtab.suggestions import SuggestsNames
 
 Value = TypeVar("Value")
-SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
-"""How much of it a printed report names: reasons of one kind, edits, identifiers of one."""
-SEVERAL_TOOLS = "folded steps of several tools"
+SHOWN_EDITS, SHOWN_NAMES = 8, 4
+"""How much a printed report names: edits, and identifiers that are gone."""
+WAY_BACK = '  recall("{0}") returns the original, Session.undo("{0}") sends it again'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +127,7 @@ _SPEAKERS = {"assistant": "model", "head": "system prompt"}
 @dataclass(frozen=True)
 class EditLoss:
     """What one edit of this call removed that occurs nowhere else in the request sent: a number of
-    lines, and identifiers (paths, ids, numbers, compound names); ``remedy``: how to get it back or
-    keep it."""
+    lines, and identifiers (paths, ids, numbers, compound names)."""
 
     handle: str
     path: Path
@@ -137,7 +135,6 @@ class EditLoss:
     why: str
     lines: int
     identifiers: tuple[str, ...]
-    remedy: str
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
@@ -191,7 +188,7 @@ class Report(SuggestsNames):
     edits: tuple[ReportEdit, ...] = ()
     repairs: tuple[ReportRepair, ...] = ()
     warnings: tuple[str, ...] = ()
-    asked: Mapping[str, int] = field(default_factory=dict)
+    summaries: Mapping[str, int] = field(default_factory=dict)
     """Calls of a summarizer: how many, tokens in our count, milliseconds."""
     window_of: str = ""
     """The model whose window was looked up; "" if the caller gave a limit."""
@@ -199,7 +196,7 @@ class Report(SuggestsNames):
     """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
     limits are in our tokens.  Empty where no answer was observed."""
     money: Mapping[str, Any] = field(default_factory=dict)
-    """What the new edits cost or save (``economics.BatchCost``); empty without ``prices=``."""
+    """What the new edits cost or save (``economics.CutCost``); empty without ``prices=``."""
     _losses: Callable[[], tuple[EditLoss, ...]] = field(
         default=lambda: (), repr=False, compare=False
     )
@@ -271,10 +268,14 @@ class Report(SuggestsNames):
             "losses": [loss.as_dict() for loss in self.losses],
             "repairs": [repair.as_dict() for repair in self.repairs],
             "warnings": list(self.warnings),
-            "asked": dict(self.asked),
+            "summaries": dict(self.summaries),
         }
 
     def __str__(self) -> str:
+        return "\n".join(self.lines(way_back=True))
+
+    def lines(self, *, way_back: bool = False) -> list[str]:
+        """The report for a reader; ``way_back``: with the calls that return an original."""
         lines = [self.reason]
         factor = f", factor {self.factor:g}" if self.factor != 1.0 else ""
         lines.append(
@@ -291,62 +292,42 @@ class Report(SuggestsNames):
                 "{worst:.3g} at the worst ({answers} answers)".format(**self.calibration)
             )
         if self.repairs:
-            lines.append(f"{len(self.repairs)} repair(s):")
+            lines.append(f"{many(len(self.repairs), 'repair')}:")
             lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]
         if self.edits:
-            lines += self._edit_lines()
+            lines += self._edit_lines(way_back)
         if self.money:
             lines.append(self.money["told"])
-        if self.asked.get("asked") or self.asked.get("cached"):
+        if self.summaries.get("asked") or self.summaries.get("cached"):
             lines.append(
                 "summaries: {asked} asked ({tokens_in:,} tokens in, {tokens_out:,} out, "
-                "{milliseconds:,} ms), {cached} known".format(**self.asked)
+                "{milliseconds:,} ms), {cached} known".format(**self.summaries)
             )
-        lines += [f"warning: {text}" for text in self.warnings]
-        return "\n".join(lines)
+        return [*lines, *(f"warning: {text}" for text in self.warnings)]
 
-    def _edit_lines(self) -> list[str]:
+    def _edit_lines(self, way_back: bool) -> list[str]:
+        """The largest edits, then what went, then how to get it back."""
         saved = sum(edit.tokens_saved for edit in self.edits)
-        lines = [f"{len(self.edits)} edit(s), {saved:,} tokens saved:"]
-        kinds = Tally(edit.kind for edit in self.edits)
-        for kind, count in kinds.most_common():
-            rows = [edit for edit in self.edits if edit.kind == kind]
-            before, after = sum(e.tokens_before for e in rows), sum(e.tokens_after for e in rows)
-            lines.append(f"  {kind:16} ×{count:<4} {before:>9,} → {after:>8,} tokens")
-            whys = Tally(edit.why for edit in rows)
-            lines += [
-                f"    {why} (×{n})" if n > 1 else f"    {why}"
-                for why, n in whys.most_common(SHOWN_WHYS)
-            ]
-        tools: Tally[str] = Tally()
-        for edit in self.edits:
-            tools[_saved_by(edit)] += edit.tokens_saved
-        if any(name != SEVERAL_TOOLS for name in tools):
-            savings = ", ".join(f"{name} −{size:,}" for name, size in tools.most_common(8))
-            lines.append(f"  by tool: {savings}")
-        return [*lines, *self._loss_lines()]
+        lines = [f"{many(len(self.edits), 'edit')}, {saved:,} tokens saved:"]
+        largest = sorted(self.edits, key=lambda edit: -edit.tokens_saved)
+        lines += [f"  {edit}" for edit in largest[:SHOWN_EDITS]]
+        rest = largest[SHOWN_EDITS:]
+        if rest:
+            rest_saved = sum(edit.tokens_saved for edit in rest)
+            lines.append(f"  and {many(len(rest), 'smaller edit')}, {rest_saved:,} tokens saved")
+        lines += self._loss_line()
+        if way_back:
+            lines.append(WAY_BACK.format(largest[0].handle))
+        return lines
 
-    def _loss_lines(self) -> list[str]:
-        """What went, in one line; and that of the edits that lost most."""
+    def _loss_line(self) -> list[str]:
+        """The lines and identifiers that are nowhere in the request sent."""
         gone = sum(loss.lines for loss in self.losses)
         if not gone:
             return []
-        names = {name for loss in self.losses for name in loss.identifiers}
-        identifiers = f"{len(names):,} identifier(s) found nowhere else"
-        said = f"  no longer sent: {gone:,} line(s), {identifiers}"
         most = sorted(self.losses, key=lambda loss: (-len(loss.identifiers), -loss.lines))
-        return [said, *(f"    {_loss_line(loss)}" for loss in most[:SHOWN_LOSSES] if loss.lines)]
-
-
-def _saved_by(edit: ReportEdit) -> str:
-    """The tool whose results were reduced, or the speaker if no tool's were."""
-    name = edit.tool or edit.role or "text"
-    return SEVERAL_TOOLS if ", " in name else name
-
-
-def _loss_line(loss: EditLoss) -> str:
-    names = ", ".join(loss.identifiers[:SHOWN_NAMES])
-    more = len(loss.identifiers) - SHOWN_NAMES
-    also = f" and {more:,} more" if more > 0 else ""
-    identifiers = f" with {names}{also}" if names else ""
-    return f"{paths.escape(loss.path)}: {loss.lines:,} line(s){identifiers}; {loss.remedy}"
+        names = list(dict.fromkeys(name for loss in most for name in loss.identifiers))
+        more = len(names) - SHOWN_NAMES
+        also = f" and {more:,} more" if more > 0 else ""
+        shown = f", with {', '.join(names[:SHOWN_NAMES])}{also}" if names else ""
+        return [f"  no longer sent: {many(gone, 'line')}{shown}"]

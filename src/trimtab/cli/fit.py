@@ -109,7 +109,7 @@ def _report(report: Report, lines: list[str], *, as_json: bool) -> None:
         tree = {**report.as_dict(), **({"recall": lines} if lines else {})}
         print(json.dumps(tree, indent=2, ensure_ascii=False), file=sys.stderr)
         return
-    print_report(str(report).splitlines(), sys.stderr)
+    print_report(report.lines(), sys.stderr)
     if lines:
         print("originals are kept; the largest come back with", file=sys.stderr)
         print("\n".join(f"  {clean(line)}" for line in lines), file=sys.stderr)

@@ -50,7 +50,7 @@ class CutEffect:
 
 
 @dataclass(frozen=True)
-class BatchCost:
+class CutCost:
     """The cost of a cut under a price table, in plain input tokens.
 
     ``once``: the extra cost of the request with the cut (negative: it costs less); ``each``: what
@@ -110,7 +110,7 @@ def break_even(prices: Prices, cut: CutEffect) -> float:
 
 def cut_cost(
     prices: Prices, cut: CutEffect, requests: int, dollars_per_million: float | None
-) -> BatchCost:
+) -> CutCost:
     """The cost of ``cut`` under ``prices``, over ``requests`` later requests."""
     cost, each, even = (
         extra_cost(prices, cut),
@@ -119,7 +119,7 @@ def cut_cost(
     )
     gain = requests * each - cost
     dollars = None if dollars_per_million is None else round(gain * dollars_per_million / 1e6, 6)
-    return BatchCost(
+    return CutCost(
         prices.name, cut.rewritten, cut.saved, cut.cold, round(cost), round(each),
         None if even == inf else -int(-even // 1), requests, round(gain), dollars,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from trimtab.amounts import many
 from trimtab.journal.history import row_of
 from trimtab.planning.dropped_ranges import IntervalSet
 from trimtab.planning.operations import Applied
@@ -48,7 +49,7 @@ def report_of(result: FitResult, failures: int) -> Report:
         edits=_edits(result),
         repairs=_repairs(measured),
         warnings=tuple(warnings),
-        asked=result.answers.as_dict() if result.answers else {},
+        summaries=result.answers.as_dict() if result.answers else {},
         window_of=measured.limits.window_of,
         money={**result.cost.as_dict(), "told": str(result.cost)} if result.cost else {},
         calibration=asdict(measured.limits.factors) if measured.limits.factors else {},
@@ -85,7 +86,6 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
         losses.append(EditLoss(
             edit.handle, measured.repaired.before_repair(applied.paths[0]), edit.kind, edit.why,
             len(lines), tuple(name for name in own if name not in names),
-            f'recall("{edit.handle}") has it, Session.undo("{edit.handle}") puts it back',
         ))  # fmt: skip
     return tuple(losses)
 
@@ -106,7 +106,7 @@ def _reason(result: FitResult) -> str:
             f"{limits.reserve:,} for output)"
         )
     if not result.applied:
-        repaired = f", {len(_repairs(measured))} repair(s)" if measured.repaired.made else ""
+        repaired = f", {many(len(_repairs(measured)), 'repair')}" if measured.repaired.made else ""
         if result.step == AS_RECEIVED:
             return f"{before:,} of {capacity} tokens: sent unchanged, it could not be reduced"
         if before > limits.bounds.trigger:

@@ -34,7 +34,7 @@ from trimtab.jsontext import paths
 from trimtab.planning.eligibility import Bounds, PlanInputs
 from trimtab.planning.operations import Applied
 from trimtab.pricing import economics, models, prices
-from trimtab.pricing.economics import BatchCost
+from trimtab.pricing.economics import CutCost
 from trimtab.request.applied import Draft, apply, originals_of
 from trimtab.request.edit_figures import with_figures
 from trimtab.request.measured import MeasuredRequest, lower_bound, measure
@@ -78,7 +78,7 @@ class FitResult:
     """The step of the ladder that produced it; "" if nothing had to be planned."""
     answers: Answers | None = None
     """The summarizer's questions and answers; None without a summarizer."""
-    cost: BatchCost | None = None
+    cost: CutCost | None = None
     """The effect of the new edits on the bill; None if no price table was named."""
     signed: int = 0
     """The part of ``tokens_after`` that is hidden thinking, billed with signatures."""
@@ -353,7 +353,7 @@ def as_received(measured: MeasuredRequest) -> FitResult:
     )
 
 
-def _cost(plan: Plan, result: FitResult) -> BatchCost | None:
+def _cost(plan: Plan, result: FitResult) -> CutCost | None:
     """The effect of the new edits on the bill; None if no price table is named."""
     settings, transcript = result.measured.settings, result.measured.transcript
     if settings.prices is None or not plan.new or plan.planner is None:

@@ -40,6 +40,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent
 from trimtab.formats.registry import FORMATS
@@ -432,7 +433,10 @@ class _RequestFlow:
             advice = self._advice(refusal, last)
             why = f": {self.cannot_fit or advice}" if self.cannot_fit or advice else ""
             logger().warning(
-                "the provider's refusal stands after %d send(s) (%s)%s", attempt, refusal.kind, why
+                "the provider still refuses after %s (%s)%s",
+                many(attempt, "send"),
+                refusal.kind,
+                why,
             )
             return advice
         return ""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from trimtab.amounts import many
+
 HOUR = 3_600.0
 BELIEVED = {"exact": 7 * 24 * HOUR, "estimate": 24 * HOUR, "lower_bound": 24 * HOUR, "guess": HOUR}
 """Seconds for which a limit is kept, by how exact it was."""
@@ -110,7 +112,7 @@ class ModelLimits:
         parts = [f"{name} {number:,}" for name, number in words.items() if number is not None]
         parts += self.rules
         if self.unnamed is not None:
-            parts.append(f"refused without a reason {self.unnamed[3]} time(s)")
+            parts.append(f"refused without a reason {many(self.unnamed[3], 'time')}")
         return ", ".join(parts)
 
     @property

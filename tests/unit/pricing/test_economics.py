@@ -14,7 +14,7 @@ from trimtab import formats
 from trimtab.errors import InvalidSetting
 from trimtab.planning.eligibility import Bounds
 from trimtab.pricing.economics import (
-    BatchCost,
+    CutCost,
     CutEffect,
     bounds_for_lost_cache,
     break_even,
@@ -77,7 +77,7 @@ def test_dollars_are_the_gain_at_the_models_price() -> None:
     assert str(early).endswith("over 5 more requests: $0.0165 more")
     assert str(cut_cost(CLAUDE, CutEffect(10_000, 10_000), 100, None)).endswith("tokens less")
     assert "it pays after 11 requests" in str(found)
-    never = BatchCost("claude-5m", 5, 0, False, 6, 0, None, 3, -6)
+    never = CutCost("claude-5m", 5, 0, False, 6, 0, None, 3, -6)
     assert "it never pays" in str(never)
 
 

@@ -123,7 +123,7 @@ def test_a_summary_that_fails_or_is_longer_leaves_the_extract(name: str) -> None
     body = searches()
     plain, fitted = half(body), half(body, summarizer=BAD[name])
     assert fitted.request == plain.request
-    asked = fitted.report.asked
+    asked = fitted.report.summaries
     assert asked["failed"] + asked["unusable"] == asked["asked"] > 0
     assert any("extracts are shown instead" in text for text in fitted.report.warnings)
 
@@ -137,7 +137,7 @@ def test_a_timeout_leaves_the_extract_and_is_not_waited_for() -> None:
     fitted = half(body, summarizer=slow)
     assert time.monotonic() - started < 5
     assert fitted.request == half(body).request
-    assert fitted.report.asked["failed"] == fitted.report.asked["asked"]
+    assert fitted.report.summaries["failed"] == fitted.report.summaries["asked"]
     assert any("time allowed" in text for text in fitted.report.warnings)
     never.set()
 
@@ -253,7 +253,7 @@ def test_the_cache_survives_a_restart_and_its_key_is_content_size_guidance_and_m
         with shelve.open(str(tmp_path / "cache")) as cache:
             summarizer = Summarizer(prompts_into(seen), model="m1", cache=cache)
             fitted = half(body, summarizer=summarizer)
-            last, asked = fitted.request, fitted.report.asked
+            last, asked = fitted.request, fitted.report.summaries
     assert asked["asked"] == 0
     assert asked["cached"] == len(seen) > 0
     keys = Summarizer(prompts_into(seen), model="m1")
@@ -321,14 +321,14 @@ def test_count_tokens_and_milliseconds_are_reported_and_capped_per_call() -> Non
         return WORDS
 
     fitted = half(searches(), summarizer=Summarizer(say, max_asks=2))
-    asked = fitted.report.asked
+    asked = fitted.report.summaries
     assert asked["asked"] == len(seen) == 2
     assert asked["left_out"] > 0
     o200k = trimtab.transcript.tokens.counter_for("o200k", model=None, format="")
     assert asked["tokens_in"] == sum(map(o200k, seen))
     assert asked["tokens_out"] == 2 * o200k(WORDS)
     assert 20 <= asked["milliseconds"] < 5_000
-    assert fitted.report.as_dict()["asked"] == asked
+    assert fitted.report.as_dict()["summaries"] == asked
     assert "summaries: 2 asked (" in str(fitted.report)
     assert any("max_asks allows 2" in text for text in fitted.report.warnings)
 
@@ -471,8 +471,8 @@ def test_an_endpoint_is_asked_in_its_own_format(api: Any) -> None:
         fitted = half(searches(), summarizer=endpoint)
         asked = [record.body for record in provider.requests]
     assert any(WORDS in text for text in contents(fitted.request))
-    assert fitted.report.asked["asked"] == len(asked) > 0
-    assert fitted.report.asked["failed"] == 0
+    assert fitted.report.summaries["asked"] == len(asked) > 0
+    assert fitted.report.summaries["failed"] == 0
     assert {body["model"] for body in asked} == {"a-model"}
     assert "secret" not in repr(endpoint) + str(fitted.report.as_dict())
 

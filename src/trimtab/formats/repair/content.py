@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.formats.engine.rule import Finding, Repair, Rule, Scan, reports
 from trimtab.formats.repair.pairing import rename_all
 from trimtab.jsontext import paths
@@ -314,7 +315,7 @@ def put_stand_ins(
     for finding in findings:
         if finding not in sealed:
             value = paths.get(tree, finding.path)
-            done = f"{count(value):,} unreadable character(s) replaced with U+FFFD"
+            done = f"{many(count(value), 'unreadable character')} replaced with U+FFFD"
             yield Repair(finding.path, done, (Set(finding.path, readable(value)),), (finding.path,))
 
 

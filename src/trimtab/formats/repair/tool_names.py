@@ -134,4 +134,4 @@ def respell_names(
     ops = tuple(Set(path, respelled(name)) for path, name in wrong)
     names = ", ".join(sorted({respelled(name) for _, name in wrong}))
     if ops:
-        yield Repair(findings[0].path, f"tool name(s) respelled: {names}", ops)
+        yield Repair(findings[0].path, f"tool names respelled: {names}", ops)

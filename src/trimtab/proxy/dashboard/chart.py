@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trimtab.amounts import many
 from trimtab.proxy.records.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.reporting.axis import axis_ticks, short_number
@@ -178,7 +179,7 @@ def _tooltip(turn: RequestRecord) -> str:
     if turn.prompt:
         text += f"; the provider counted {turn.prompt:,}, {turn.cached:,} of them cached"
     if turn.new:
-        text += f"; {turn.new} new edit(s)"
+        text += f"; {many(turn.new, 'new edit')}"
     if turn.cause:
         text += f"; {turn.lost:,} cached tokens lost to {turn.cause}"
     if turn.diagnosis:
