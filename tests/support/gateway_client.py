@@ -1,7 +1,7 @@
-"""A gateway that calls a compressor, as LiteLLM's guardrail ``headroom`` does.
+"""A gateway's side of ``POST /v1/compress``, as LiteLLM's guardrail speaks it.
 
-Knows what it hands over: no system row, no row of the last exchange, no assistant row.  It takes
-back as many rows as it sent, in their order.
+Knows what it withholds, how it takes rows back, and which hashes it accepts.  Asserts what it would
+count as a failure.
 """
 
 from __future__ import annotations
@@ -14,54 +14,57 @@ from urllib.parse import quote
 from proxies import ask
 
 HASH = re.compile(r"[a-f0-9]{12,24}")
+TOOL = {"role": "tool"}
 
 
-class Gateway:
-    """``headers``: what it sends with each call."""
+def withheld(messages: list[dict[str, Any]]) -> set[int]:
+    """Numbers of the messages that it keeps: system, the last words of the user, the last step of
+    the model with its results, and whatever the model said."""
+    kept = {n for n, one in enumerate(messages) if one["role"] in ("system", "assistant")}
+    users = [n for n, one in enumerate(messages) if one["role"] == "user"]
+    steps = [n for n, one in enumerate(messages) if one["role"] == "assistant"]
+    kept.update(users[-1:])
+    newest = steps[-1] if steps else len(messages)
+    return kept | {n for n, one in enumerate(messages) if n > newest and one["role"] == "tool"}
 
-    def __init__(self, url: str, model: str = "gpt-5.1", **headers: str) -> None:
-        self.url, self.model = url, model
-        self.headers = {"Content-Type": "application/json", **headers}
+
+class GatewayClient:
+    """``key``: of the guardrail; ``session``: what it calls the conversation."""
+
+    def __init__(self, url: str, key: str = "", session: str = "") -> None:
+        self._url, self.headers = url, {"content-type": "application/json"}
+        if key:
+            self.headers["authorization"] = f"Bearer {key}"
+        if session:
+            self.headers["x-headroom-affinity"] = session
+        self.hashes: list[str] = []
+        """Those of the last answer."""
         self.answer: dict[str, Any] = {}
-        """The last one."""
-        self.handed_over: list[Any] = []
 
-    def shortened(self, messages: list[Any]) -> list[Any]:
+    def sent(self, messages: list[dict[str, Any]], model: str = "gpt-5.1") -> list[dict[str, Any]]:
         """The messages that it sends to the provider."""
-        held = withheld(messages)
-        self.handed_over = [row for at, row in enumerate(messages) if at not in held]
-        if not self.handed_over:
-            return messages
-        back = iter(self.compressed(self.handed_over))
-        return [row if at in held else next(back) for at, row in enumerate(messages)]
+        kept = withheld(messages)
+        rows = [one for n, one in enumerate(messages) if n not in kept]
+        back = iter(self.rows(rows, model) if rows else [])
+        return [one if n in kept else next(back) for n, one in enumerate(messages)]
 
-    def compressed(self, rows: list[Any]) -> list[Any]:
-        status, _, data = self.call("POST", "/v1/compress", {"messages": rows, "model": self.model})
+    def rows(self, rows: list[dict[str, Any]], model: str = "gpt-5.1") -> list[dict[str, Any]]:
+        """The rows that come back for these."""
+        body = json.dumps({"messages": rows, "model": model})
+        status, _, data = ask(self._url, "POST", "/v1/compress", body, self.headers)
         assert status == 200, data
         self.answer = json.loads(data)
-        back = self.answer["messages"]
-        assert [row["role"] for row in back] == [row["role"] for row in rows]
-        assert all(HASH.fullmatch(one) for one in self.answer["ccr_hashes"])
+        back: list[dict[str, Any]] = self.answer["messages"]
+        assert len(back) == len(rows)
+        assert [one.get("role") for one in back] == [one.get("role") for one in rows]
+        self.hashes = self.answer["ccr_hashes"]
+        assert all(HASH.fullmatch(one) for one in self.hashes)
         return back
 
-    def original(self, hash: str, query: str = "") -> str | int:
-        """The original; the status where there is none."""
-        more = f"?query={quote(query)}" if query else ""
-        status, _, data = self.call("GET", f"/v1/retrieve/{hash}{more}")
-        return json.loads(data)["original_content"] if status == 200 else status
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, str], bytes]:
-        data = None if body is None else json.dumps(body)
-        return ask(self.url, method, path, data, self.headers)
-
-
-def withheld(messages: list[Any]) -> set[int]:
-    """The rows that are not handed over."""
-    held = {at for at, row in enumerate(messages) if row["role"] in ("system", "assistant")}
-    users = [at for at, row in enumerate(messages) if row["role"] == "user"]
-    own = [at for at, row in enumerate(messages) if row["role"] == "assistant"]
-    held.update(users[-1:])
-    if own and messages[own[-1]].get("tool_calls"):
-        ids = {call["id"] for call in messages[own[-1]]["tool_calls"]}
-        held.update(at for at, row in enumerate(messages) if row.get("tool_call_id") in ids)
-    return held
+    def original(self, digits: str, query: str = "") -> str | None:
+        """What is kept under a hash; None where nothing is."""
+        asked = f"?query={quote(query)}" if query else ""
+        path = f"/v1/retrieve/{digits}{asked}"
+        status, _, data = ask(self._url, "GET", path, None, self.headers)
+        assert status in (200, 404), data
+        return json.loads(data)["original_content"] if status == 200 else None

@@ -222,6 +222,9 @@ Ladder = Iterator[tuple[str, Callable[[], FitResult]]]
 
 def _ladder(measured: MeasuredRequest) -> Ladder:
     """Ways to make it fit, the best first."""
+    if measured.inputs.keeps_messages:
+        yield PLANNED.name, partial(_shortened, measured)
+        return
     for way in (PLANNED, *SIMPLER):
         yield way.name, partial(_planned, measured, way)
     yield "the smallest", partial(_smallest, measured)
@@ -302,6 +305,15 @@ def _plan(measured: MeasuredRequest, inputs: PlanInputs, bounds: Bounds, way: Wa
     summarizer = measured.settings.summarizer
     answers = None if summarizer is None else answers_for(planner, summarizer, before)
     return plan_of(planner, way.name, before, is_smallest=is_smallest, answers=answers)
+
+
+def _shortened(measured: MeasuredRequest) -> FitResult:
+    """Texts shortened in their places; above the limit still where that is not enough."""
+    if (kept := _with_journal_edits_alone(measured, PLANNED.name)) is not None:
+        return kept
+    inputs, bounds = replace(reduce(measured), folds=False), measured.limits.bounds
+    planner, before = choose(measured, inputs, bounds, Way(PLANNED.name, drops=False))
+    return _checked(measured, plan_of(planner, PLANNED.name, before))
 
 
 def _smallest(measured: MeasuredRequest) -> FitResult:

@@ -58,6 +58,9 @@ class TurnInputs:
     """How the caller gets an original back, for the log; ``{}`` is the handle."""
     is_preview: bool = False
     """Whether a cut is made although none is due: to show what it would take."""
+    keeps_messages: bool = False
+    """Whether every message stays in its place, for who has only a part of a request: texts are
+    shortened, nothing is repaired, folded, left out or refused."""
 
 
 # --- read ----------------------------------------------------------------------------------------
@@ -185,6 +188,9 @@ def repair(received: ReceivedRequest, inputs: TurnInputs) -> RepairedRequest:
     settings, cache = inputs.settings, inputs.cache
     body, transcript, made = received.body, received.transcript, None
     left, failures = checked(transcript, settings)
+    if inputs.keeps_messages:
+        broken = Counter(violation.rule for violation in left)
+        return RepairedRequest(received, body, transcript, None, None, broken, tuple(failures))
     violations = tuple(violation for violation in left if violation.certain)
     if violations and settings.strict:
         raise NotAccepted(

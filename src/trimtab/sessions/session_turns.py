@@ -223,6 +223,13 @@ def follow(session: SessionTurns, answer: Any, fitted: Fitted) -> None:
     )
 
 
+def shortened(session: SessionTurns, messages: Any, settings: Settings) -> Fitted:
+    """Fit a part of a request: its messages stay, their texts are shortened in place, and nothing
+    is refused.  ``settings`` win over the session's.  Raises what ``fit`` raises but CannotFit."""
+    inputs = TurnInputs(session._settings | settings, keeps_messages=True)
+    return session._fit_once(messages, inputs, None)
+
+
 def prunable(
     session: SessionTurns, request: Any, **keywords: Unpack[PruneKeywords]
 ) -> list[Prunable]:

@@ -1,238 +1,283 @@
-"""What a gateway's call of ``/v1/compress`` gets: the same rows, results shortened in their place.
-
-Knows what the gateway hands over and takes back; nothing of how it is done.
-"""
+"""A gateway that calls ``POST /v1/compress``: what it gets back, for whom, and what is kept."""
 
 from __future__ import annotations
 
 import json
 import logging
+from itertools import pairwise
+from typing import Any
 
 import pytest
-from gateway_client import Gateway
+from gateway_client import GatewayClient
 from proxies import ask, proxied
 
-import trimtab
+from trimtab.cli import main
 from trimtab.journal.hashes import handle_at, hash_of
+from trimtab.proxy.addons import compress
+from trimtab.proxy.exchange.gateway_rows import GatewayRows
 
-NOWHERE = "http://127.0.0.1:1"
-"""No upstream answers there."""
-FIT = trimtab.Settings(window=24_000)
-
-
-def result(number: int) -> str:
-    return "\n".join(f"src/m{number}.py:{n}: token {n * 7919 + number} alpha" for n in range(60))
+NOWHERE = "http://127.0.0.1:9"
+WINDOW, TURNS = 24_000, 40
 
 
-def loop(steps: int, *, more_users: int = 0) -> list:
-    """A chat of so many calls and results; a further user message before each of the newest."""
-    messages = [{"role": "system", "content": "You are an agent."},
-                {"role": "user", "content": "What do the files say?"}]  # fmt: skip
-    for n in range(steps):
-        function = {"name": "read", "arguments": f'{{"path": "src/m{n}.py"}}'}
-        call = {"id": f"call_{n}", "type": "function", "function": function}
-        messages += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"call_{n}", "content": result(n)},
-        ]
-        if n >= steps - more_users:
-            messages.append({"role": "user", "content": f"And file {n}?"})
-    return messages
+def listing(number: int) -> str:
+    """A result of some 1,300 tokens, no two alike."""
+    return "\n".join(
+        f"src/part_{number}/mod_{line}.py:{line}: token_{(number * 977 + line) * 7919}"
+        for line in range(60)
+    )
 
 
-@pytest.fixture
-def server():
-    with proxied(NOWHERE, fit=FIT) as server:
-        yield server
+def result(number: int, content: Any = None) -> dict[str, Any]:
+    text = listing(number) if content is None else content
+    return {"role": "tool", "tool_call_id": f"call_{number}", "content": text}
 
 
-def test_few_rows_come_back_as_they_were(server):
-    gateway, messages = Gateway(server.url), loop(4)
-    assert gateway.shortened(messages) == messages
-    assert gateway.answer["tokens_before"] == gateway.answer["tokens_after"]
-    assert gateway.answer["ccr_hashes"] == []
+def step(number: int) -> list[dict[str, Any]]:
+    """A call and its result."""
+    function = {"name": "grep", "arguments": f'{{"pattern": "{number}"}}'}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, result(number)]
 
 
-def test_old_results_are_shortened_and_the_newest_and_the_users_words_stay(server):
-    gateway, messages = Gateway(server.url), loop(30, more_users=2)
-    sent = gateway.shortened(messages)
-    shorter = [at for at, row in enumerate(sent) if row != messages[at]]
-    assert shorter
-    assert all(messages[at]["role"] == "tool" for at in shorter)
-    assert max(shorter) < len(messages) - 8
-    assert all({**sent[at], "content": ""} == {**messages[at], "content": ""} for at in shorter)
-    answer = gateway.answer
-    assert answer["tokens_after"] < 0.7 * answer["tokens_before"]
-    ratio = answer["tokens_after"] / answer["tokens_before"]
-    assert answer["compression_ratio"] == pytest.approx(ratio)
+ROWS = [result(number) for number in range(TURNS)]
 
 
-def test_each_hash_is_in_its_row_and_gives_the_exact_original(server):
-    gateway, messages = Gateway(server.url), loop(30)
-    sent = gateway.shortened(messages)
-    hashes = gateway.answer["ccr_hashes"]
-    rows = {row["content"]: at for at, row in enumerate(sent) if row["role"] == "tool"}
-    for hash in hashes:
-        (at,) = [at for text, at in rows.items() if f'hash="{hash}"' in text]
-        assert gateway.original(hash) == messages[at]["content"]
-        assert "recall(" not in sent[at]["content"]
+def common(one: list[Any], other: list[Any]) -> int:
+    """How many of the first are the same."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+                min(len(one), len(other)))  # fmt: skip
 
 
-def test_a_query_gives_the_lines_that_match(server):
-    gateway = Gateway(server.url)
-    gateway.shortened(loop(30))
-    hash = gateway.answer["ccr_hashes"][0]
-    found = gateway.original(hash, "m0.py:17:")
-    assert "src/m0.py:17: token" in found
-    assert len(found) < 200
+def test_a_session_of_several_windows_comes_back_in_place_and_its_prefix_stays_between_cuts() -> (
+    None
+):
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client, sent = GatewayClient(server.url), list[list[dict[str, Any]]]()
+        messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}]
+        hashes = list[set[str]]()
+        for number in range(TURNS):
+            messages += step(number)
+            sent.append(client.sent(messages))
+            hashes.append(set(client.hashes))
+            assert [one for one in sent[-1] if one["role"] != "tool"] == [
+                one for one in messages if one["role"] != "tool"
+            ]
+        kept = [common(a, b) for a, b in pairwise(sent)]
+        cuts = [n for n, (a, b) in enumerate(pairwise(hashes)) if a != b]
+        assert all(kept[n] == len(sent[n]) for n in range(len(kept)) if n not in cuts)
+        assert 2 <= len(cuts) <= TURNS // 2
+        assert client.answer["tokens_before"] > 1.5 * WINDOW
+        assert client.answer["tokens_after"] < WINDOW / 2
+        ratio = client.answer["tokens_after"] / client.answer["tokens_before"]
+        assert client.answer["compression_ratio"] == pytest.approx(ratio, abs=1e-3)
+        for digits in client.hashes:
+            assert client.original(digits) in {one["content"] for one in ROWS}
+            shown = [one["content"] for one in sent[-1] if digits in str(one["content"])]
+            assert f"hash={digits}" in shown[0]
 
 
-def test_a_growing_session_sends_the_same_rows_until_the_next_cut(server):
-    gateway, before, breaks = Gateway(server.url), [], 0
-    for steps in range(1, 70):
-        sent = gateway.shortened(loop(steps))
-        breaks += sent[: len(before)] != before
-        before = sent
-    assert 2 <= breaks <= 12
-    assert gateway.answer["tokens_before"] > 2 * gateway.answer["tokens_after"]
+def test_a_query_finds_lines_of_the_original() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client = GatewayClient(server.url)
+        client.rows(ROWS)
+        found = client.original(client.hashes[0], "mod_17.py")
+        assert found is not None
+        assert "src/part_0/mod_17.py:17" in found
+        assert "mod_18" not in found
 
 
-def test_a_session_goes_on_when_its_first_prompt_is_handed_over_at_last(server):
-    gateway = Gateway(server.url)
-    before = gateway.shortened(loop(30))
-    after = gateway.shortened(loop(30, more_users=1))
-    assert after[: len(before)] == before
+def test_an_original_that_is_too_long_to_be_read_whole_says_how_to_read_it() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client = GatewayClient(server.url)
+        client.rows([result(0, "\n".join(map(listing, range(20)))), *ROWS])
+        text = client.original(client.hashes[0])
+        assert text is not None
+        assert len(text) < 21_000
+        assert "give a query" in text
 
 
-def test_a_restarted_proxy_shortens_the_same_rows_in_the_same_way(tmp_path):
-    store = f"sqlite:///{tmp_path}/s.db"
-    sent = []
-    for _ in range(2):
-        with proxied(NOWHERE, fit=FIT, store=store) as server:
-            sent.append(Gateway(server.url).shortened(loop(30)))
-    assert sent[0] == sent[1]
-    with proxied(NOWHERE, fit=FIT, store=store) as server:
-        gateway = Gateway(server.url)
-        gateway.shortened(loop(30))
-        assert gateway.original(gateway.answer["ccr_hashes"][0]) == result(0)
+def test_another_proxy_with_the_same_store_shortens_alike(tmp_path: Any) -> None:
+    store = f"sqlite:///{tmp_path}/kept.db"
+    with proxied(NOWHERE, window=WINDOW, store=store) as server:
+        before = GatewayClient(server.url).rows(ROWS)
+    with proxied(NOWHERE, window=WINDOW, store=store) as server:
+        client = GatewayClient(server.url)
+        after = client.rows([*ROWS, result(TURNS)])
+        assert after[:-1] == before
+        assert client.original(client.hashes[0]) == ROWS[0]["content"]
 
 
-def test_the_command_line_recalls_what_a_gateway_cut_also_by_its_hash(tmp_path, capsys):
-    from trimtab.cli import main
-
-    store = f"sqlite:///{tmp_path}/s.db"
-    with proxied(NOWHERE, fit=FIT, store=store) as server:
-        gateway = Gateway(server.url)
-        gateway.shortened(loop(30))
-        server.stop()
-    hash = gateway.answer["ccr_hashes"][0]
-    for name in (hash, handle_at(hash)):
-        assert main(["recall", name, "--store", store]) == 0
-        assert capsys.readouterr().out == result(0)
+def test_the_command_line_recalls_what_a_gateway_handed_over(tmp_path: Any, capsys: Any) -> None:
+    store = f"sqlite:///{tmp_path}/kept.db"
+    with proxied(NOWHERE, window=WINDOW, store=store) as server:
+        client = GatewayClient(server.url)
+        client.rows(ROWS)
+    assert main(["recall", client.hashes[0], "--store", store]) == 0
+    assert capsys.readouterr().out.strip() == ROWS[0]["content"]
 
 
-def test_sessions_of_two_names_have_separate_cuts(server):
-    one = Gateway(server.url, **{"x-headroom-affinity": "s1"})
-    two = Gateway(server.url, **{"x-headroom-affinity": "s2"})
-    one.shortened(loop(30))
-    two.shortened(loop(30))
-    assert not set(one.answer["ccr_hashes"]) & set(two.answer["ccr_hashes"])
+def test_what_one_key_handed_over_no_other_can_read() -> None:
+    with proxied(NOWHERE, window=WINDOW, tenants="key") as server:
+        mine, other = (GatewayClient(server.url, key) for key in ("sk-mine", "sk-other"))
+        mine.rows(ROWS)
+        assert mine.original(mine.hashes[0]) == ROWS[0]["content"]
+        assert other.original(mine.hashes[0]) is None
+        other.rows(ROWS)
+        assert not set(mine.hashes) & set(other.hashes)
 
 
-def test_a_tenant_cannot_reach_what_another_tenant_sent():
-    with proxied(NOWHERE, fit=FIT, tenants="key") as server:
-        mine = Gateway(server.url, Authorization="Bearer a")
-        yours = Gateway(server.url, Authorization="Bearer b")
-        mine.shortened(loop(30))
-        hash = mine.answer["ccr_hashes"][0]
-        yours.shortened(loop(30))
-        assert hash not in yours.answer["ccr_hashes"]
-        assert yours.original(hash) == 404
-        assert mine.original(hash) == result(0)
-        status, _, data = Gateway(server.url).call("POST", "/v1/compress", {"messages": []})
-        assert status == 401
-        assert b"send as Authorization" in data
+def test_without_a_key_rows_get_shorter_and_nothing_is_kept_of_them() -> None:
+    with proxied(NOWHERE, window=WINDOW, tenants="key") as server:
+        client = GatewayClient(server.url)
+        assert client.rows(ROWS) != ROWS
+        assert client.hashes == []
+        assert "hash=" not in json.dumps(client.answer["messages"])
 
 
-def test_the_proxys_token_is_asked_for_and_may_come_as_the_gateways_key():
-    with proxied(NOWHERE, fit=FIT, require_token=True, token="secret-of-proxy") as server:
-        rows = {"messages": loop(2)[3:4], "model": "gpt-5.1"}
-        assert Gateway(server.url).call("POST", "/v1/compress", rows)[0] == 401
-        for gateway in (
-            Gateway(server.url, Authorization="Bearer secret-of-proxy"),
-            Gateway(f"{server.url}/token/secret-of-proxy"),
-        ):
-            assert gateway.call("POST", "/v1/compress", rows)[0] == 200
+def test_the_gateways_name_of_a_session_outlives_its_first_rows() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        named, unnamed = GatewayClient(server.url, session="s-1"), GatewayClient(server.url)
+        before = named.rows(ROWS)
+        assert named.rows(ROWS[10:]) == before[10:]
+        assert unnamed.rows(ROWS[10:16]) == ROWS[10:16]  # another conversation: no cut is due
 
 
-@pytest.mark.parametrize("body", [
-    b"", b"[]", b'{"messages": 5}', b'{"messages": ["a"]}', b"{", b"\xff\xfe",
-    b'{"messages": null}',
-])  # fmt: skip
-def test_what_is_no_list_of_rows_is_declined(server, body):
-    status, _, data = ask(server.url, "POST", "/v1/compress", body)
-    assert status == 400
-    assert json.loads(data)["error"]["message"]
+@pytest.mark.parametrize("shape", ["text", "parts"])
+def test_content_keeps_its_shape(shape: str) -> None:
+    rows = [result(n) for n in range(TURNS)]
+    if shape == "parts":
+        rows = [{**one, "content": [{"type": "text", "text": one["content"]}]} for one in rows]
+    with proxied(NOWHERE, window=WINDOW) as server:
+        back = GatewayClient(server.url).rows(rows)
+    changed = [(a, b) for a, b in zip(rows, back, strict=True) if a != b]
+    assert changed
+    for before, after in changed:
+        assert type(before["content"]) is type(after["content"])
+        assert {**after, "content": 0} == {**before, "content": 0}
 
 
-@pytest.mark.parametrize("row", [
-    {"role": "tool", "content": None}, {"role": "tool", "content": []}, {"role": 5}, {},
-    {"role": "tool", "tool_call_id": 7, "content": [{"type": "text", "text": "a"}]},
-    {"role": "tool", "tool_call_id": "a", "content": [5, None, {"type": "image_url"}]},
-    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
-    {"role": "function", "name": "f", "content": "a"},
-    {"role": "tool", "tool_call_id": "call_0", "content": "twice"},
-    {"role": "assistant", "tool_calls": [5, {"id": 1, "function": {"name": 2}}]},
-])  # fmt: skip
-def test_an_odd_row_comes_back_as_it_was(server, row):
-    gateway = Gateway(server.url)
-    rows = [one for one in loop(30) if one["role"] == "tool"]
-    status, _, data = gateway.call("POST", "/v1/compress", {"messages": [*rows, row, *rows[:2]],
-                                                            "model": "gpt-5.1"})  # fmt: skip
-    assert status == 200
-    assert json.loads(data)["messages"][30] == row
-    assert json.loads(data)["ccr_hashes"]
+ODD: list[Any] = [
+    [],
+    [None, 5, "text", [], {}],
+    [{"role": "tool", "content": "no id"}, {"role": "function", "name": "f", "content": "x"}],
+    [result(1), result(1), result(1, ""), result(2, None)],
+    [{"role": "tool", "tool_call_id": "", "content": listing(1)}],
+    [{"role": "assistant", "tool_calls": [{"id": 5}, None]}, result(3)],
+    [{"role": "assistant", "tool_calls": 7}, {"role": "robot", "content": {}}],
+    [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}],
+    [{"role": "tool", "tool_call_id": "x", "content": {"not": "text"}}],
+]
 
 
-def test_a_chat_handed_over_whole_keeps_its_other_rows(server):
-    gateway, messages = Gateway(server.url), loop(30, more_users=2)
-    back = gateway.compressed(messages)
-    assert [row for row in back if row["role"] != "tool"] == [
-        row for row in messages if row["role"] != "tool"
-    ]
-    assert gateway.answer["ccr_hashes"]
+@pytest.mark.parametrize("rows", ODD, ids=range(len(ODD)))
+def test_odd_rows_come_back_in_their_places(rows: list[Any]) -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        body = {"model": "gpt-5.1"}
+        for given in (rows, [*rows, *ROWS]):
+            text = json.dumps({**body, "messages": given})
+            status, _, data = ask(server.url, "POST", "/v1/compress", text)
+            assert status == 200
+            back = json.loads(data)["messages"]
+            assert list(map(bare, back)) == list(map(bare, given))
 
 
-def test_a_model_without_a_known_window_is_an_error_that_says_what_to_set():
+def bare(row: Any) -> Any:
+    """A row without its text."""
+    return {**row, "content": type(row.get("content"))} if isinstance(row, dict) else row
+
+
+def test_what_the_model_said_stays_whoever_hands_it_over() -> None:
+    messages = [one for number in range(TURNS) for one in step(number)]
+    with proxied(NOWHERE, window=WINDOW) as server:
+        back = GatewayClient(server.url).rows(messages)
+    assert back != messages
+    assert [one for one in back if one["role"] == "assistant"] == messages[::2]
+
+
+def test_a_model_without_a_known_window_gets_its_rows_as_they_came(caplog: Any) -> None:
     with proxied(NOWHERE) as server:
-        status, _, data = Gateway(server.url, "house-model").call(
-            "POST", "/v1/compress", {"messages": loop(2)[3:4], "model": "house-model"}
-        )
-    assert status == 400
-    assert b"window" in data
+        assert GatewayClient(server.url).rows(ROWS, "house-model") == ROWS
+    assert "no window is known" in caplog.text
 
 
-def test_too_long_a_body_is_declined():
-    with proxied(NOWHERE, fit=FIT, max_bytes=10_000) as server:
-        rows = {"messages": loop(30), "model": "gpt-5.1"}
-        assert Gateway(server.url).call("POST", "/v1/compress", rows)[0] == 413
+def test_a_fault_of_ours_keeps_no_gateway_from_sending(monkeypatch: Any) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(compress, "shortened", fails)
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client = GatewayClient(server.url)
+        assert client.rows(ROWS) == ROWS
+        assert client.answer["compression_ratio"] == 1.0
 
 
-@pytest.mark.parametrize("hash", ["", "zz", "0" * 13, "f" * 13, "../x", "0" * 24])
-def test_an_unknown_hash_is_not_found(server, hash):
-    assert Gateway(server.url).original(hash) == 404
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [("no json", 400), ("[]", 400), ('{"model": "gpt-5.1"}', 400), ('{"messages": 5}', 400),
+     (json.dumps({"messages": ROWS}), 413)],
+)  # fmt: skip
+def test_what_is_no_such_request_or_too_long_is_declined(body: str, status: int) -> None:
+    with proxied(NOWHERE, window=WINDOW, max_bytes=20_000) as server:
+        assert ask(server.url, "POST", "/v1/compress", body)[0] == status
 
 
-def test_no_text_is_logged(server, caplog):
-    with caplog.at_level(logging.DEBUG, "trimtab"):
-        Gateway(server.url, Authorization="Bearer key-of-mine").shortened(loop(30))
-    lines = "\n".join(f"{one.getMessage()} {one.__dict__.get('facts')}" for one in caplog.records)
-    assert "gateway compress" in lines
-    assert "token 7919" not in lines
-    assert "key-of-mine" not in lines
+@pytest.mark.parametrize(
+    "digits", ["", "x", "0" * 13, "f" * 13, "../../etc", "%00" * 13, "0123456789ab" * 2]
+)
+def test_a_hash_of_nothing_is_not_found(digits: str) -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        assert ask(server.url, "GET", f"/v1/retrieve/{digits}")[0] == 404
 
 
-def test_a_hash_tells_its_handle():
+def test_a_proxy_that_asks_for_its_token_takes_it_in_the_path_or_as_the_guardrails_key() -> None:
+    body = json.dumps({"messages": ROWS, "model": "gpt-5.1"})
+    with proxied(NOWHERE, window=WINDOW, require_token=True, token="s3cret") as server:
+        assert ask(server.url, "POST", "/v1/compress", body)[0] == 401
+        assert ask(server.url, "GET", "/v1/retrieve/" + "0" * 13)[0] == 401
+        assert ask(server.url, "POST", "/token/s3cret/v1/compress", body)[0] == 200
+        assert GatewayClient(server.url, "s3cret").rows(ROWS) != ROWS
+
+
+def test_a_page_of_another_site_is_declined() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        headers = {"origin": "https://evil.example"}
+        assert ask(server.url, "POST", "/v1/compress", "{}", headers)[0] == 403
+
+
+def test_the_log_names_no_text_and_no_key(caplog: Any) -> None:
+    caplog.set_level(logging.DEBUG)
+    with proxied(NOWHERE, window=WINDOW) as server:
+        GatewayClient(server.url, "sk-secret").rows(ROWS)
+    lines = [str(vars(one)) for one in caplog.records]
+    assert any("gateway compress" in line for line in lines)
+    assert not any("sk-secret" in line or "token_" in line for line in lines)
+
+
+def test_few_rows_come_back_as_they_were() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client = GatewayClient(server.url)
+        assert client.rows(ROWS[:4]) == ROWS[:4]
+        assert client.answer["tokens_before"] == client.answer["tokens_after"]
+        assert client.hashes == []
+
+
+def test_a_session_goes_on_when_its_first_prompt_is_handed_over_at_last() -> None:
+    with proxied(NOWHERE, window=WINDOW) as server:
+        client = GatewayClient(server.url)
+        before = client.rows(ROWS)
+        prompt = {"role": "user", "content": "What do the files say?"}
+        assert client.rows([prompt, *ROWS]) == [prompt, *before]
+
+
+def test_a_hash_tells_its_handle() -> None:
     for handle in ("raaaaaaaaaa", "r7777777777", "rbcdefghij2"):
         assert handle_at(hash_of(handle)) == handle
     assert hash_of("p12345") == handle_at("8" * 13) == ""
+
+
+def test_the_calls_that_results_get_repeat_none() -> None:
+    request = GatewayRows([result(1), result(1), result(2)], "m", "").request
+    calls = [one["tool_calls"][0] for one in request["messages"] if one["role"] == "assistant"]
+    assert len(calls) == 3
+    assert calls[0]["function"]["arguments"] != calls[2]["function"]["arguments"]

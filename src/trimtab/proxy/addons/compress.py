@@ -1,170 +1,204 @@
-"""Answers gateways that call a compressor beside them: ``POST /v1/compress`` and
-``GET /v1/retrieve/HASH``, in the words of LiteLLM's guardrail ``headroom``.
+"""``POST /v1/compress`` and ``GET /v1/retrieve/HASH``: a gateway hands over rows of a request and
+takes them back shorter.
 
-It gets rows of a conversation and gives the same number back, tool results among them shortened in
-their place.  What it cuts is kept in the proxy's store, for the tenant of the request's key.
+The contract is the one of LiteLLM's ``guardrail: headroom``, of Portkey and of Kong.  As many rows
+come back as came, each in its place.  What the gateway withholds is not known here, so no request
+can be promised to fit; and no gateway is kept from sending by a fault of ours.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from trimtab.errors import (
-    InvalidRequest,
-    InvalidSetting,
-    StoreError,
-    TrimtabError,
-    UnknownHandle,
-)
-from trimtab.formats.body import RequestBody
+from trimtab.errors import InvalidSetting, StoreError, TrimtabError, UnknownHandle
+from trimtab.interruption import Interrupted, stopped_by
+from trimtab.journal.excerpts import MAX_CHARS, answer
 from trimtab.journal.hashes import handle_at
 from trimtab.proxy.addons.base import Addon, Core
-from trimtab.proxy.callers.admission import let_in
+from trimtab.proxy.callers.admission import let_in, raw_path_of
 from trimtab.proxy.callers.tenants import HOLDER, NOBODY, TenantSession
 from trimtab.proxy.config import log_lines
 from trimtab.proxy.config.upstreams import Upstream
+from trimtab.proxy.exchange.gateway_rows import GatewayRows
 from trimtab.proxy.http.asgi import Body, Declined, HttpResponse, Receive, Scope
 from trimtab.proxy.http.budgets import RequestBudget, TooMuch
-from trimtab.proxy.http.headers import plain
+from trimtab.proxy.http.headers import plain, session_hint
 from trimtab.proxy.http.worker import in_worker
-from trimtab.sessions.rows import Row, applied_only, rows_of, settings_of, shorten
-from trimtab.sessions.session_turns import take_out
+from trimtab.retry.content_encoding import unpacked
+from trimtab.sessions.session_turns import shortened
+from trimtab.settings import Settings
 from trimtab.telemetry import fault
 
 COMPRESS, RETRIEVE = "/v1/compress", "/v1/retrieve/"
 AFFINITY = "x-headroom-affinity"
+"""The header in which a gateway names the conversation."""
 GATEWAY = Upstream("gateway", "http://gateway.invalid")
-"""Names the rows' conversations in the store; nothing is ever sent there."""
+"""Whose tenants the originals belong to; nothing is ever sent there."""
+ROWS = Settings(trigger=0.45, target=0.27)
+"""The rows alone may take half of the window, less ten percent as everywhere; a cut goes down to
+0.6 of that, as ``in-place`` does.  The other half is for what the gateway withholds."""
 
 
 class Compress(Addon):
-    """Shortens the rows that a gateway hands over, and gives back what it cut from them."""
+    """Answers gateways, in the store of all the proxy's originals."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def serves(self, scope: Scope, headers: Mapping[str, str]) -> bool:
-        """Whether a gateway calls; an upstream's own page of that name is below ``/to/NAME``."""
-        path = self._core.access.in_path(scope["path"])[1]
-        if scope["method"] == "POST":
-            return path == COMPRESS
-        return scope["method"] == "GET" and path.startswith(RETRIEVE)
+        """See ``Addon``."""
+        path = self._core.access.in_path(raw_path_of(scope))[1]
+        if path == COMPRESS:
+            return bool(scope["method"] == "POST")
+        return bool(scope["method"] == "GET" and path.startswith(RETRIEVE))
 
     async def serve(self, scope: Scope, receive: Receive, reply: HttpResponse) -> None:
-        """Answer it.  Raises Declined."""
-        core, headers = self._core, plain(scope["headers"])
-        holder, path = await let_in(scope, headers, core.access, core.settings)
-        served = await in_worker(lambda: self._served(scope, holder))
-        try:
-            if path == COMPRESS:
-                answer = await self._compressed(served, receive, headers.get(AFFINITY, "")[:200])
-            else:
-                query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(
-                    "query", [""]
-                )
-                answer = await in_worker(
-                    lambda: _original(served, path.removeprefix(RETRIEVE), query[0])
-                )
-        except UnknownHandle as error:
-            raise Declined(404, str(error)) from None
-        except StoreError as error:
-            raise Declined(503, str(error)) from None
-        except (InvalidRequest, InvalidSetting) as error:
-            raise Declined(400, str(error)) from None
-        await reply.json(200, answer)
+        """See ``Addon``."""
+        access, headers = self._core.access, plain(scope["headers"])
+        holder, path = await let_in(scope, headers, access, self._core.settings)
+        if not access.same_origin(headers):
+            raise Declined(403, "a page of another site may not ask this")
+        headers = plain(access.without_token(scope["headers"]))
+        served, tenant = await in_worker(lambda: self._tenant(headers, holder))
+        if path == COMPRESS:
+            await self._compress(served, tenant, headers, receive, reply)
+            return
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("query", [""])[0]
+        digits = path.removeprefix(RETRIEVE).lower()
+        text = await in_worker(lambda: _original(served, digits, query))
+        await reply.json(200, {"hash": digits, "original_content": text})
 
-    async def _compressed(
-        self, served: TenantSession, receive: Receive, session: str
-    ) -> dict[str, Any]:
-        core, began = self._core, time.perf_counter()
-        budget = RequestBudget(core.held)
-        body = Body(receive, core.settings.max_bytes, core.settings.read_seconds, budget)
+    def _tenant(self, headers: Mapping[str, str], holder: bool) -> tuple[TenantSession, str]:
+        """The session of who asks.  Only who may send gets here: what it sends is kept at once."""
+        tenants = self._core.tenants
+        tenant = tenants.tenant(headers, "", GATEWAY)
+        tenant = HOLDER if tenant == NOBODY and holder else tenant
+        served = tenants.served(GATEWAY, tenant)
+        served.accept()
+        return served, tenant
+
+    async def _compress(
+        self, served: TenantSession, tenant: str, headers: Mapping[str, str], receive: Receive,
+        reply: HttpResponse,
+    ) -> None:  # fmt: skip
+        settings, began = self._core.settings, time.perf_counter()
+        budget = RequestBudget(self._core.held)
         try:
-            received = await body.whole()
-            if received is None:
-                raise Declined(413, "too many rows at once: raise max_bytes", closes=True)
-            answer = await in_worker(lambda: _shortened(served, received, session, budget))
+            body = Body(receive, settings.max_bytes, settings.read_seconds, budget)
+            data = await body.whole()
+            if data is None:
+                raise Declined(413, "too long to be read: raise max_bytes, or send it as it is")
+            encoding = headers.get("content-encoding", "").lower()
+            data = unpacked(data, encoding, settings.max_bytes)
+            if data is None:
+                raise Declined(415, "its Content-Encoding cannot be read: send it plain")
+            named = headers.get(AFFINITY, "")[:200] or session_hint(headers)
+            job = _Job(self._core, served, tenant, named, budget, data)
+            answered = await in_worker(job.answered)
         finally:
             budget.close()
+        await reply.json(200, answered)
+        before, after = answered["tokens_before"], answered["tokens_after"]
         log_lines.say(
-            "gateway compress", rows=len(answer["messages"]), tokens=answer["tokens_after"],
-            saved=answer["tokens_saved"], fit_ms=round(1000 * (time.perf_counter() - began), 1),
+            "gateway compress", status=200, session=job.conversation, rows=len(job.rows),
+            tokens=after, saved=before - after, seconds=round(time.perf_counter() - began, 3),
         )  # fmt: skip
-        return answer
-
-    def _served(self, scope: Scope, holder: bool) -> TenantSession:
-        """The session of the caller's tenant.  Raises Declined where nothing tells whose it is."""
-        core, tenants = self._core, self._core.tenants
-        headers = plain(core.access.without_token(scope["headers"]))
-        tenant = tenants.tenant(headers, "", GATEWAY)
-        if tenant == NOBODY and not holder:
-            raise Declined(
-                401, "a key tells tenants apart: give the gateway one to send as Authorization "
-                "(api_key), or set tenants = one"
-            )  # fmt: skip
-        served = tenants.served(GATEWAY, HOLDER if tenant == NOBODY else tenant)
-        served.accept()
-        return served
 
 
-def _shortened(
-    served: TenantSession, body: bytes, name: str, budget: RequestBudget
-) -> dict[str, Any]:
-    """The answer to a call, in the session that the gateway calls ``name``."""
-    given, model = _rows(body, budget)
-    rows = rows_of(given, model, name)
-    if rows is None:
-        return _answer(given, 0, 0, [])
-    session = served.session
-    settings = settings_of(session.settings, model)
-    try:
-        take_out(session, rows.request, shorten, settings=settings)
-        fitted = session.fit(
-            rows.request, settings=applied_only(settings), destination=GATEWAY.name
-        )
-        shown, hashes = rows.shortened(fitted)
-    except (InvalidSetting, StoreError):
-        raise
-    except TrimtabError as error:  # the gateway's request goes on as it is
-        fault("compress", error)
-        return _answer(given, 0, 0, [])
-    return _answer(shown, fitted.tokens_before, fitted.tokens_after, hashes)
+class _Job:
+    """One request to shorten rows, in a worker thread."""
+
+    def __init__(
+        self, core: Core, served: TenantSession, tenant: str, named: str, budget: RequestBudget,
+        data: bytes,
+    ) -> None:  # fmt: skip
+        self._core, self._served, self._tenant = core, served, tenant
+        self._named, self._budget, self._data = named, budget, data
+        self.rows: list[Any] = []
+        self.conversation = ""
+
+    def answered(self) -> dict[str, Any]:
+        """The answer; the rows as they came where they cannot be made shorter.  Raises Declined for
+        what is no such request."""
+        self._budget.begin()
+        try:
+            with stopped_by(self._budget.check):
+                model = self._read()
+                if self._core.settings.pass_through:
+                    return _answer(self.rows, 0, 0, [])
+                return self._shortened(model)
+        except Interrupted:
+            log_lines.say(
+                "gateway compress: it took too long, the rows go back as they came",
+                level=logging.WARNING,
+            )
+        except InvalidSetting:
+            log_lines.say(
+                "gateway compress: no window is known for this model, the rows go back as they "
+                "came: give window",
+                level=logging.WARNING,
+            )
+        except (Declined, MemoryError):
+            raise
+        except Exception as error:
+            fault("compress", error)
+        return _answer(self.rows, 0, 0, [])
+
+    def _read(self) -> str:
+        """The name of the model; its rows are in ``rows``."""
+        try:
+            source = self._core.tenants.source(self._tenant, self._data, self._budget)
+        except TooMuch:
+            raise Declined(413, "too much to be read: send fewer rows") from None
+        tree = {} if source is None or not isinstance(source.tree, dict) else source.tree
+        rows = tree.get("messages")
+        if not isinstance(rows, list):
+            raise Declined(400, 'no rows: send {"messages": […], "model": "…"}')
+        if not self._budget.allows(tree):
+            raise Declined(413, "too many rows: send fewer")
+        self.rows, model = rows, tree.get("model")
+        return model if isinstance(model, str) else ""
+
+    def _shortened(self, model: str) -> dict[str, Any]:
+        gateway_rows = GatewayRows(self.rows, model, self._named)
+        own = Settings(format="openai-chat", preset="in-place", recall=self._tenant != NOBODY)
+        wanted = ROWS | self._core.settings.fit | own
+        fitted = shortened(self._served.session, gateway_rows.request, wanted)
+        self.conversation = fitted.conversation
+        rows, hashes = gateway_rows.shortened(fitted.request["messages"])
+        return _answer(rows, fitted.tokens_before, fitted.tokens_after, hashes)
 
 
-def _rows(body: bytes, budget: RequestBudget) -> tuple[list[Row], str]:
-    """(rows, the model's name) of a body.  Raises InvalidRequest, Declined."""
-    try:
-        budget.take_parsed(body)
-    except TooMuch:
-        raise Declined(413, "too many rows at once: send fewer") from None
-    tree = RequestBody.of(body).tree
-    rows = tree.get("messages") if isinstance(tree, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Declined(400, 'no rows: send {"messages": [{"role": …, "content": …}], "model": …}')
-    if not budget.allows(tree):
-        raise Declined(413, "too many rows at once: send fewer")
-    model = tree.get("model")
-    return rows, model if isinstance(model, str) else ""
-
-
-def _answer(rows: list[Row], before: int, after: int, hashes: list[str]) -> dict[str, Any]:
+def _answer(rows: list[Any], before: int, after: int, hashes: list[str]) -> dict[str, Any]:
     return {
         "messages": rows, "tokens_before": before, "tokens_after": after,
-        "tokens_saved": before - after, "compression_ratio": after / before if before else 1.0,
-        "ccr_hashes": hashes, "transforms_applied": ["trimtab:results"] if hashes else [],
+        "tokens_saved": before - after, "compression_ratio": round(after / before, 4) if before
+        else 1.0, "transforms_applied": ["trimtab"] if before > after else [], "ccr_hashes": hashes,
     }  # fmt: skip
 
 
-def _original(served: TenantSession, hash: str, query: str) -> dict[str, Any]:
-    """The original with this hash; with a query the lines that match it.  Raises UnknownHandle,
-    StoreError."""
-    handle = handle_at(hash.lower())
-    if not handle:
-        raise UnknownHandle("no original has such a hash: send one of ccr_hashes")
-    text = served.session.recall(handle)
-    if query.strip():
-        text = served.session.look_up(handle=handle, search=query)
-    return {"hash": hash, "original_content": text}
+def _original(served: TenantSession, digits: str, query: str) -> str:
+    """The original behind a hash, or its lines that match ``query``.  Raises Declined."""
+    handle = handle_at(digits)
+    try:
+        if not handle:
+            raise UnknownHandle("no hash of ours")
+        text = served.session.recall(handle)
+    except UnknownHandle:
+        raise Declined(404, "no original is kept under this hash: run the tool again") from None
+    except StoreError:
+        raise Declined(503, "the store does not answer: ask again") from None
+    except TrimtabError as error:
+        raise Declined(400, str(error)) from None
+    if query:
+        return answer(served.session, {"handle": handle, "search": query}).text
+    if len(text) <= MAX_CHARS:
+        return text
+    return (
+        f"{text[:MAX_CHARS]}\n[{MAX_CHARS:,} of {len(text):,} chars; give a query to find lines in "
+        "all of it]"
+    )

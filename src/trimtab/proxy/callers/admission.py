@@ -51,11 +51,16 @@ async def let_in(
 ) -> tuple[bool, str]:
     """(whether the request brings the token, its path without it).  Raises Declined where it may
     not be sent; after a wrong token it waits first."""
-    raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
-    in_path, raw_path = access.in_path(raw_path)
+    in_path, raw_path = access.in_path(raw_path_of(scope))
     holder = access.may_send(headers) if in_path is None else access.lets_send(in_path)
     if not holder and (in_path is not None or settings.asks_for_token):
         if in_path is not None or access.gives_wrong_token(headers):
             await access.slow_down()
         raise Declined(401, f"send the proxy's token as {HEADER}, {_OR_IN_PATH}")
     return holder, raw_path
+
+
+def raw_path_of(scope: Scope) -> str:
+    """The path of an ASGI scope as it came, without any decoding."""
+    raw_path: bytes = scope.get("raw_path", b"")
+    return raw_path.decode("latin-1") or str(scope["path"])
