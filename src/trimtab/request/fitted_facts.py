@@ -45,6 +45,12 @@ class FittedFacts:
         return 0 if self.window is None else self._result.measured.limits.bounds.capacity
 
     @cached_property
+    def room(self) -> int:
+        """The window less the output reserve, in the provider's tokens; 0 if there is none."""
+        limits = self._result.measured.limits
+        return 0 if self.window is None else (limits.given or limits.window) - limits.reserve
+
+    @cached_property
     def trigger(self) -> int:
         """Tokens above which a cut begins; 0 if there is no window."""
         return 0 if self.window is None else self._result.measured.limits.bounds.trigger

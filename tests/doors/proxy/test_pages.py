@@ -9,15 +9,23 @@ import json
 import sys
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 
 import pytest
+from dashboard_text import Markup
 
 from trimtab.errors import MissingExtra
 from trimtab.pricing.call_usage import CallUsage, price_of
 from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Proxy, ProxySettings
-from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
+from trimtab.proxy.dashboard import (
+    chart,
+    edit_view,
+    exports,
+    home_view,
+    request_views,
+    session_view,
+    spend_view,
+)
 from trimtab.proxy.dashboard import page as whole_pages
 from trimtab.proxy.dashboard.format import dollars as money
 from trimtab.proxy.records import recent_requests
@@ -29,35 +37,8 @@ from trimtab.proxy.records.session_record import EditRecord
 from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.reporting import pages
 
+URL = "http://127.0.0.1:1"
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x1b\u202e"
-
-
-class Markup(HTMLParser):
-    """Tags in order, attributes, and whether what is opened is closed."""
-
-    def __init__(self, page: bytes) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.attributes: set[str] = set()
-        self.open: list[str] = []
-        self.text = ""
-        self.scripts = 0
-        self.feed(page.decode())
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag == "script":
-            self.scripts += 1
-        if tag not in ("meta", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
 
 
 @pytest.fixture
@@ -93,18 +74,22 @@ def requests():
     return found
 
 
+def home(activity, requests, now=500.0, **choice):
+    return home_view.home(activity, requests, now, URL, home_view.Choice(**choice))
+
+
 def shown(activity, requests):
     (one,) = activity.sessions.values()
-    yield views.home(activity, requests, 500.0, "http://127.0.0.1:1", HOSTILE)
-    yield views.home(activity, requests, 500.0, "http://127.0.0.1:1", "")
-    yield views.home(ActivityLog(), RecentRequests(), 500.0, "http://127.0.0.1:1", "")
-    yield views.session(one, 500.0, HOSTILE)
-    yield views.session(one, 500.0, "")
+    yield home_view.home(activity, requests, 500.0, URL, home_view.Choice(HOSTILE, "day", "full"))
+    yield home(activity, requests)
+    yield home(ActivityLog(), RecentRequests())
+    yield session_view.session(one, 500.0, HOSTILE)
+    yield session_view.session(one, 500.0, "")
     edit = one.edits["h1"]
-    yield views.edit(one, edit, HOSTILE, "", token="t", notice="Undone.")
-    yield views.edit(one, edit, None, HOSTILE * 5_000, token="t")
+    yield edit_view.edit(one, edit, HOSTILE, "", token="t", notice="Undone.")
+    yield edit_view.edit(one, edit, None, HOSTILE * 5_000, token="t")
     folded = json.dumps([{"role": "user", "content": HOSTILE}] * 2)
-    yield views.edit(one, edit, folded, "", token="t")
+    yield edit_view.edit(one, edit, folded, "", token="t")
     yield request_views.requests(requests, activity.sessions, 500.0, "", keeps_texts=True)
     yield request_views.requests(requests, {}, 500.0, HOSTILE, keeps_texts=False)
     yield request_views.request(requests.rows[0], one, 500.0, keeps_texts=True)
@@ -144,12 +129,12 @@ def test_the_policy_names_the_one_script_and_nothing_else_runs(activity, request
 
 def test_a_session_shows_its_bars_edits_and_refusals(activity):
     (one,) = activity.sessions.values()
-    page = Markup(views.session(one, 500.0, ""))
+    page = Markup(session_view.session(one, 500.0, ""))
     wide, narrow = (chart.context(one.turns, size) for size in (chart.WIDE, chart.NARROW))
     assert len(wide.bars) == 133  # every third of 399 turns, the last among them
     assert len(narrow.bars) == 57
     assert page.names.count("g") == 133 + 57
-    assert page.names.count("polyline") == 2 * 2
+    assert page.names.count("polyline") == 2  # the window, in each form
     assert "turn 399: 119,700 tokens sent of 359,100" in page.text
     assert "log-digest" in page.text
     assert "recovered" in page.text
@@ -174,7 +159,7 @@ def test_an_agent_and_its_provider_are_joined_by_one_arrow():
     for id, client in (("1", "claude-cli/2.1"), ("2", "")):
         log.session(id, tenant="local", upstream="anthropic", format="anthropic", client=client,
                     hint="", now=1.0)  # fmt: skip
-    text = Markup(views.home(log, RecentRequests(), 2.0, "http://127.0.0.1:1", "")).text
+    text = Markup(home(log, RecentRequests(), 2.0)).text
     assert "claude-cli → anthropic" in text
     assert "· →" not in text
 
@@ -202,7 +187,7 @@ def test_an_edit_s_buttons_go_by_its_state(activity):
     edit = one.edits["h1"]
 
     def can(kept=True):
-        return {name: not reason for name, _, _, reason in views.actions(one, edit, kept)}
+        return {name: not reason for name, _, _, reason in edit_view.actions(one, edit, kept)}
 
     assert can() == {"undo": True, "pin": True}
     assert can(kept=False) == {"undo": False, "pin": True}
@@ -222,7 +207,7 @@ def test_the_page_of_an_undone_edit_does_not_say_that_its_text_was_taken_out(act
     edit = one.edits["h1"]
 
     def told(after=""):
-        text = Markup(views.edit(one, edit, "before", after, token="t")).text
+        text = Markup(edit_view.edit(one, edit, "before", after, token="t")).text
         return " ".join(text.split())
 
     assert "Sent instead, 90 tokens what is sent" in told("what is sent")
@@ -242,8 +227,8 @@ def test_money_fits_its_tile():
 
 
 def test_failures_come_first_and_count_as_no_work(activity, requests):
-    page = Markup(views.home(activity, requests, 500.0, "http://127.0.0.1:1", "")).text
-    assert page.index("Failed requests") < page.index("Tokens saved") < page.index("last request")
+    page = Markup(home(activity, requests)).text
+    assert page.index("Failed requests") < page.index("last request")
     log = ActivityLog()
     one = log.session("1", tenant="local", upstream="u", format="openai-chat", client="",
                       hint="", now=1.0)  # fmt: skip

@@ -22,7 +22,7 @@ from trimtab.proxy.config.upstreams import choose
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import saved_dollars
+from trimtab.proxy.records.savings import prompt_dollars
 from trimtab.retry.content_encoding import unpacked
 
 ROUTES = [
@@ -251,7 +251,8 @@ def test_what_is_saved_in_money_is_the_price_of_what_came_less_that_of_what_was_
     late = RequestRecord(0, 1_000, 120_000, 70_000)
 
     def saved(before, now, model="claude-opus-5-5"):
-        return round(saved_dollars(prices, model, before, now), 6)
+        sent, whole = prompt_dollars(prices, model, before, now)
+        return round(whole - sent, 6)
 
     assert saved(None, first) == 0
     assert saved(first, cut) == round((22_500 - 52_000) * 4 / 1e6, 6), "a batch costs"

@@ -10,8 +10,8 @@ from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab.pricing.prices import named
+from trimtab.proxy.dashboard.home_view import Choice, home
 from trimtab.proxy.dashboard.status import session_status
-from trimtab.proxy.dashboard.views import home
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.recent_requests import RecentRequests
 from trimtab.proxy.records.request_record import RequestRecord
@@ -65,8 +65,8 @@ def test_without_a_count_of_the_provider_s_its_last_one_says_how_large_its_token
 
 def test_what_costs_more_is_called_so():
     activity = ActivityLog()
-    activity.prices, activity.dollars = named("claude-5m"), -0.2001
-    activity.totals["turns"] = 1
+    activity.prices = named("claude-5m")
+    activity.totals.update(turns=1, whole=500_000, estimated=700_100)
     assert activity.line().endswith("about $0.20 more than without (claude-5m)")
 
 
@@ -90,7 +90,7 @@ def test_a_request_larger_than_its_model_takes_would_have_been_refused_and_a_bud
     first = "1 of 2 requests would have been refused; all were answered."
     assert activity.line().startswith(f"{first} 180,000 of 360,000 tokens saved")
     assert session_status(activity, "", recall=False)["outcome"] == first
-    assert first in home(activity, RecentRequests(), 0.0, "", "").decode()
+    assert first in home(activity, RecentRequests(), 0.0, "", Choice()).decode()
     unknown = ended(larger, budget, model="mine")
     assert unknown.line().startswith("2 of 2 requests would have been refused")
     taught = RequestRecord(1, 0.0, arrived=130_000, sent=90_000, learned=120_000, status=200)
@@ -109,7 +109,7 @@ def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_fail
     nothing = ended(busy)
     assert "refused" not in nothing.line()
     assert session_status(nothing, "", recall=False)["outcome"] == ""
-    page = home(nothing, RecentRequests(), 0.0, "", "").decode()
+    page = home(nothing, RecentRequests(), 0.0, "", Choice()).decode()
     assert "None of 1 request would have been refused." in page
 
 

@@ -16,7 +16,15 @@ from trimtab.proxy.addons.metrics import CONTENT_TYPE, Metrics
 from trimtab.proxy.addons.recall import Recall
 from trimtab.proxy.addons.records import Records
 from trimtab.proxy.callers.access import COOKIE
-from trimtab.proxy.dashboard import exports, keep_view, request_views, spend_view, views
+from trimtab.proxy.dashboard import (
+    edit_view,
+    exports,
+    home_view,
+    keep_view,
+    request_views,
+    session_view,
+    spend_view,
+)
 from trimtab.proxy.dashboard.archive import SessionArchive
 from trimtab.proxy.dashboard.page import HOME, message, page_templates, policy, sign_in
 from trimtab.proxy.dashboard.status import session_status
@@ -137,9 +145,9 @@ class Dashboard(Addon):
         match [unquote(step) for step in path.removeprefix(HOME).split("/")]:
             case [""]:
                 url = f"http://{headers.get('host', '')}"
-                return Shown(
-                    200, views.home(activity, records.requests, now, url, wanted, problem=problem)
-                )
+                return Shown(200, home_view.home(
+                    activity, records.requests, now, url, home_view.Choice.of(query), problem
+                ))  # fmt: skip
             case ["sessions.json"]:
                 return Shown(200, exports.sessions(activity.sessions.values()), JSON)
             case ["requests"]:
@@ -194,7 +202,7 @@ class Dashboard(Addon):
         if not rest:
             token = self._core.access.form_token()
             wanted = query.get("q", "")[:200]
-            return Shown(200, views.session(session, now, wanted, problem, token=token))
+            return Shown(200, session_view.session(session, now, wanted, problem, token=token))
         if rest == ["keep"]:
             return Shown(200, await self._keep(session, query))
         edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
@@ -204,7 +212,7 @@ class Dashboard(Addon):
         notice, token = _NOTICES.get(query.get("done", ""), ""), self._core.access.form_token()
         step = query.get("step", "")
         return Shown(200, await in_worker(
-            lambda: views.edit(session, edit, *texts, token=token, notice=notice, step=step)
+            lambda: edit_view.edit(session, edit, *texts, token=token, notice=notice, step=step)
         ))  # fmt: skip
 
     async def _keep(self, session: SessionRecord, query: dict[str, str]) -> bytes:

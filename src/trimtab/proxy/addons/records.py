@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from trimtab.errors import StoreError
+from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX
 from trimtab.pricing.prices import named
 from trimtab.proxy.addons.base import Addon, Core, repeated
@@ -112,12 +113,14 @@ class Records(Addon):
         session.add(turn, call.fits, call.learned_room)
         if turn.answered and turn.prompt:
             note_break(session, turn, beginning(exchange.tree))
-        self.activity.ended(session, turn)
+        usage = call.usage.call(session.model)
+        cost = price_of(usage) if turn.prompt else None
+        self.activity.ended(session, turn, cost.total if cost else 0.0)
         if turn.answered and turn.prompt:
             self.ledger.add(
                 f"{session.upstream}/{session.id}", agent=agent_of(session.client),
                 upstream=session.upstream, arm=session.arm, when=turn.when, arrived=turn.arrived,
-                usage=call.usage.call(session.model), tenant=session.tenant, look_up=turn.look_up,
+                usage=usage, tenant=session.tenant, look_up=turn.look_up,
             )  # fmt: skip
         return turn
 

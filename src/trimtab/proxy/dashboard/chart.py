@@ -76,7 +76,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Polyline:
-    """The window or the trigger as a line over the turns."""
+    """The window as a line over the turns."""
 
     kind: str
     points: str
@@ -194,18 +194,15 @@ def _tooltip(turn: RequestRecord) -> str:
 def _lines(
     shown: Sequence[RequestRecord], size: Size, step: float, scale: float, floor: int, top: float
 ) -> list[Polyline]:
-    polylines = []
-    for kind in ("window", "trigger"):
-        points: list[tuple[float, float]] = []
-        for number, turn in enumerate(shown):
-            if 0 < (limit := getattr(turn, kind)) <= top:
-                x, y = size.left + number * step, floor - limit * scale
-                points += [(x, y), (x + step, y)]
-        if points:
-            points.append((max(points[-1][0], size.width - size.right), points[-1][1]))
-            text = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
-            polylines.append(Polyline(kind, text))
-    return polylines
+    points: list[tuple[float, float]] = []
+    for number, turn in enumerate(shown):
+        if 0 < turn.window <= top:
+            x, y = size.left + number * step, floor - turn.window * scale
+            points += [(x, y), (x + step, y)]
+    if not points:
+        return []
+    points.append((max(points[-1][0], size.width - size.right), points[-1][1]))
+    return [Polyline("window", " ".join(f"{_text(x)},{_text(y)}" for x, y in points))]
 
 
 def _text(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.proxy.dashboard.page import HOME, SESSIONS, page
-from trimtab.proxy.dashboard.views import cut
+from trimtab.proxy.dashboard.readable import cut
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.request.fitted import Fitted
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN

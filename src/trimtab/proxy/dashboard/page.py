@@ -15,7 +15,7 @@ Trail = Sequence[tuple[str, str]]
 SESSIONS: Trail = (("Sessions", HOME),)
 REQUESTS, SPEND = f"{HOME}requests", f"{HOME}spend"
 SECTIONS: Trail = (*SESSIONS, ("Requests", REQUESTS), ("Spend", SPEND))
-_SCRIPT = "live.js"
+_SCRIPT = "page.js"
 
 
 def policy() -> str:

@@ -15,6 +15,7 @@ from trimtab.transcript.model import Block
 
 MAX_STATEMENTS = 60
 STATEMENT_CHARS = 6_000
+SHOWN_CHARS = 60_000
 _SPEAKERS = {"assistant": "model", "tool": "tool"}
 
 
@@ -95,3 +96,11 @@ def indented(text: str) -> str:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
+
+
+def cut(value: str) -> str:
+    """The beginning of a text, as much as a page shows."""
+    if len(value) <= SHOWN_CHARS:
+        return value
+    note = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
+    return value[:SHOWN_CHARS] + note

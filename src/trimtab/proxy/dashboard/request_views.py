@@ -7,8 +7,7 @@ from typing import Any
 
 from trimtab.proxy.dashboard.format import ago, duration
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, REQUESTS, page
-from trimtab.proxy.dashboard.readable import indented, statements
-from trimtab.proxy.dashboard.views import cut
+from trimtab.proxy.dashboard.readable import cut, indented, statements
 from trimtab.proxy.records.recent_requests import RecentRequests
 from trimtab.proxy.records.request_record import RequestRecord, agent_of
 from trimtab.proxy.records.session_record import SessionRecord

@@ -134,7 +134,8 @@ class ProviderCall:
         )  # fmt: skip
         effect = self._next(None)
         if isinstance(effect, Send) and effect.fitted is not None:
-            self.learned_room = effect.limits.prompt_tokens(facts_of(effect.fitted).output_asked)
+            room = effect.limits.prompt_tokens(facts_of(effect.fitted).output_asked)
+            self.learned_room = None if room is None else round(room * effect.limits.ratio)
         self.fit_milliseconds = (time.perf_counter() - began) * 1_000
         return effect
 

@@ -12,11 +12,12 @@ from trimtab.amounts import many
 from trimtab.pricing import models, outcome
 from trimtab.pricing.prices import Prices
 from trimtab.proxy.records.request_record import RequestRecord
-from trimtab.proxy.records.savings import saved_dollars
-from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.proxy.records.savings import prompt_dollars
+from trimtab.proxy.records.session_record import TREND, SessionRecord
 
 SESSIONS = 300
 WARNINGS = 50
+MILLION = 1_000_000
 
 
 @dataclass(slots=True)
@@ -42,8 +43,6 @@ class ActivityLog:
         self.totals: Counter[str] = Counter()
         self.prices: Prices | None = None
         """The price table that savings are estimated by."""
-        self.dollars = 0.0
-        """US dollars saved, over models with a known price; 0 without a price table."""
         self.warm = WarmTotals()
         self.warnings: OrderedDict[str, int] = OrderedDict()
         """Warnings about limits that are not in force as configured, with the number of
@@ -70,10 +69,11 @@ class ActivityLog:
             self.sessions.popitem(last=False)
         return record
 
-    def ended(self, session: SessionRecord, turn: RequestRecord) -> None:
+    def ended(self, session: SessionRecord, turn: RequestRecord, dollars: float = 0.0) -> None:
         """Count a turn that has ended, in the provider's tokens if it reported them.
 
-        A turn without an answer counts as failed and saves nothing.
+        A turn without an answer counts as failed and saves nothing.  ``dollars``: the list price of
+        the usage that was reported.
         """
         session.ratio = turn.in_their_tokens(session.ratio)
         self.totals["refusals"] += len(turn.refusals)
@@ -89,16 +89,19 @@ class ActivityLog:
                 session.sums["edits"] += turn.new
                 self.totals["edits"] += turn.new
             return
+        estimated = whole = 0.0
         if self.prices is not None:
-            self.dollars += saved_dollars(self.prices, session.model, session.paid, turn)
+            estimated, whole = prompt_dollars(self.prices, session.model, session.paid, turn)
         session.paid = turn
         counted = {
             "turns": 1, "arrived": turn.arrived, "sent": turn.sent, "saved": turn.saved,
             "edits": turn.new, "prompt": turn.prompt, "cached": turn.cached, "lost": turn.lost,
-            "output": turn.output, "survived": len(turn.refusals),
+            "output": turn.output, "survived": len(turn.refusals), "paid": round(dollars * MILLION),
+            "estimated": round(estimated * MILLION), "whole": round(whole * MILLION),
         }  # fmt: skip
         session.sums.update(counted)
-        session.now = turn.sent
+        session.now, session.window = turn.sent, turn.window
+        session.trend = (*session.trend, turn.sent)[-TREND:]
         self.totals.update(counted)
         self.totals["repairs"] += turn.repairs
 
@@ -119,7 +122,7 @@ class ActivityLog:
         parts.append(f"{many(t['survived'], 'refusal')} survived")
         if t["failed"]:
             parts.append(failed)
-        if self.prices is not None and self.dollars:
+        if self.prices is not None and self.money:
             parts.append(f"about {self.money} than without ({self.prices.name})")
         if self.warm.pings:
             parts.append(str(self.warm))
@@ -129,14 +132,23 @@ class ActivityLog:
     @property
     def money(self) -> str:
         """``$1.25 less``, ``$0.03 more``; "" where none was counted."""
-        if self.prices is None or not self.dollars:
-            return ""
-        return outcome.difference(-self.dollars, 0.0)
+        saved = self.totals["whole"] - self.totals["estimated"]
+        return outcome.difference(-saved / MILLION, 0.0) if saved else ""
 
 
 def outcome_of(sums: Counter[str]) -> str:
     """The first sentence of a report, for the sums of one session or of many."""
     return outcome.refusals(sums["outgrown"], sums["turns"] + sums["refused"], sums["refused"])
+
+
+def money_of(sums: Counter[str]) -> str:
+    """The second sentence: what the prompts cost compared with everything sent, by a price table;
+    without one what was paid, by the usage that was reported; "" where neither is known."""
+    if sums["whole"]:
+        other = "with everything sent" + (" and nothing refused" if sums["outgrown"] else "")
+        return outcome.money(sums["estimated"] / MILLION, sums["whole"] / MILLION, other)
+    paid = outcome.dollars(sums["paid"] / MILLION)
+    return f"The requests cost {paid} at list prices." if sums["paid"] else ""
 
 
 def limit_of(session: SessionRecord, turn: RequestRecord) -> int:

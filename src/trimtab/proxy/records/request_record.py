@@ -43,7 +43,7 @@ class RequestRecord:
     arrived: int = 0
     sent: int = 0
     window: int = 0
-    """Tokens that a prompt may have; 0 if unknown."""
+    """Tokens that a prompt may have, as the provider counts; 0 if unknown."""
     trigger: int = 0
     kept: int = 0
     """Of what is sent: the part that is unchanged."""
@@ -85,7 +85,7 @@ class RequestRecord:
     problem: str = ""
     """Why its client got no answer, or an error; "" if it was answered."""
     learned: int = 0
-    """Tokens that a refusal taught a prompt may have; 0 without one."""
+    """The same, where a refusal taught it; 0 without one."""
     texts: RequestTexts | None = field(default=None, repr=False)
 
     @property
@@ -115,7 +115,7 @@ class RequestRecord:
         if not self.answered:
             return before
         ratio = self.prompt / self.sent if self.prompt and self.sent else before
-        for name in ("arrived", "sent", "window", "learned", "trigger", "kept", "rewritten"):
+        for name in ("arrived", "sent", "trigger", "kept", "rewritten"):
             setattr(self, name, round(getattr(self, name) * ratio))
         return ratio
 

@@ -16,6 +16,8 @@ from trimtab.report import ReportEdit
 from trimtab.request.fitted import Fitted, facts_of
 
 TURNS = 1_000
+TREND = 40
+PROBLEM_SECONDS = 24 * 3_600.0
 EDITS = 2_000
 
 
@@ -86,6 +88,10 @@ class SessionRecord:
     """Handles of edits that were undone, pinned or unpinned since they were stored."""
     now: int = 0
     """Tokens of its last answered request."""
+    window: int = 0
+    """Tokens that the prompt of that request could have; 0 if unknown."""
+    trend: tuple[int, ...] = ()
+    """Tokens of its last answered requests, oldest first."""
     ratio: float = 1.0
     """The provider's tokens per one of ours, by its last answer."""
     paid: RequestRecord | None = None
@@ -93,7 +99,9 @@ class SessionRecord:
     sums: Counter[str] = field(default_factory=Counter)
     """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
     ``edits``, ``outgrown`` (larger than the provider takes), ``refused`` to the client,
-    ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
+    ``survived``, ``prompt``, ``cached``, ``lost``, ``output``.  In millionths of a dollar:
+    ``paid``, by the usage that was reported; ``estimated`` and ``whole``, by a price table: the
+    prompts as they were sent, and with everything sent."""
     in_force: tuple[str, ...] = ()
     """Handles of the edits that the last request had."""
     beginning: tuple[tuple[str, int], ...] = ()
@@ -113,6 +121,10 @@ class SessionRecord:
         """Tokens that were not sent, over all turns: what stays cut is not sent again each turn."""
         return self.sums["saved"]
 
+    def failing(self, now: float) -> str:
+        """Why its last request failed, within a day; "" if it was answered."""
+        return self.problem if now - self.last < PROBLEM_SECONDS else ""
+
     @property
     def refusals(self) -> list[dict[str, Any]]:
         """The refusals of its turns, and what was done about each, oldest first."""
@@ -128,23 +140,23 @@ class SessionRecord:
     ) -> None:
         """Add a request made by these fits: more than one if it was refused in between.
 
-        ``learned_room``: prompt tokens that learned limits allowed the first one.
+        ``learned_room``: prompt tokens, in the provider's count, that learned limits allowed the
+        first one.
         """
         self.count += 1
         turn.number, self.last = self.count, turn.when
         self.turns.append(turn)
+        first = facts_of(fits[0])  # those that follow a refusal have a window in our tokens
+        turn.learned = learned_room or 0
+        turn.window = min(filter(None, (first.room, learned_room)), default=0)
+        turn.trigger = first.trigger * turn.window // max(first.room, turn.window, 1)
         for fitted in fits:
-            self._take(turn, fitted, learned_room if fitted is fits[0] else None)
+            self._take(turn, fitted)
 
-    def _take(self, turn: RequestRecord, fitted: Fitted, learned_room: int | None) -> None:
+    def _take(self, turn: RequestRecord, fitted: Fitted) -> None:
         """Set what was sent on this turn, and record its new edits."""
         facts = facts_of(fitted)
         turn.sent = turn.kept = fitted.tokens_after
-        turn.window, turn.trigger = facts.capacity, facts.trigger
-        turn.learned = learned_room or 0
-        if learned_room and (not turn.window or learned_room < turn.window):
-            share = turn.trigger / turn.window if turn.window else 1.0
-            turn.window, turn.trigger = learned_room, int(learned_room * share)
         turn.arrived = fitted.tokens_before
         self.conversation = fitted.conversation or self.conversation
         self.arm = fitted.arm or self.arm
