@@ -16,8 +16,6 @@ from browser import tab
 from proxies import proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
-import trimtab
-from trimtab.pricing.outcome import difference
 from trimtab_lab.testing import Refuse, StrictProvider
 
 pytestmark = pytest.mark.world
@@ -107,7 +105,7 @@ def test_a_dead_provider_is_the_first_thing_one_sees(looked_at):
                 turn_by_turn(server.url, 1)
         page.open(settled(server).dashboard)
         text = text_of(page)
-        assert text.index("Failed requests") < text.index("Tokens saved")
+        assert text.index("Failed requests") < text.index("last request failed")
         assert "502 from provider, 7 requests: " in text
         assert "last request failed: " in text
         looked_at(page, "failing")
@@ -124,7 +122,7 @@ def test_sessions_are_listed_searched_and_opened(busy, looked_at):
     with tab() as page:
         page.open(busy.dashboard)
         text = text_of(page)
-        for shown in ("parts of review", "parts of job-5", "Tokens saved", "claude-cli"):
+        for shown in ("parts of review", "parts of job-5", "would have been refused", "claude-cli"):
             assert shown in text
         looked_at(page, "sessions")
         page.eval("document.querySelector('input[name=q]').value = 'job-3'")
@@ -132,23 +130,6 @@ def test_sessions_are_listed_searched_and_opened(busy, looked_at):
         assert page.eval("document.querySelectorAll('tbody tr').length") == 1
         page.click(link("job-3"))
         assert page.eval("document.querySelector('h1').textContent").endswith("job-3.")
-
-
-def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
-    tall = "[...document.querySelectorAll('dd')].map(d => d.getBoundingClientRect().height)"
-    with (
-        StrictProvider(answers) as provider,
-        proxied(provider.url, window=WINDOW, fit=trimtab.Settings(prices="claude-5m")) as server,
-        tab() as page,
-    ):
-        turn_by_turn(server.url, 24)
-        page.open(settled(server).dashboard)
-        figure = "[...document.querySelectorAll('dt')].find(d => d.textContent == 'Cost')"
-        dollars = server.proxy.addons.records.activity.dollars
-        assert dollars
-        said = page.eval(f"{figure}.nextSibling.textContent")
-        assert said == difference(-dollars, 0.0)
-        assert len(set(page.eval(tall))) == 1
 
 
 def test_a_session_shows_its_context_over_the_turns_its_edits_and_refusals(busy, looked_at):
@@ -290,8 +271,8 @@ def test_two_hundred_sessions_and_one_of_400_turns_are_there_after_a_restart(tmp
             began = time.monotonic()
             page.open(server.dashboard)
             assert time.monotonic() - began < 5
-            assert page.eval("document.querySelectorAll('tbody tr').length") == 100
-            assert "101 more" in text_of(page)
+            assert page.eval("document.querySelectorAll('tbody tr').length") == 50
+            assert "151 more" in text_of(page)
             looked_at(page, "restart")
             page.click(link("review"))
             assert page.eval("document.querySelectorAll('svg.wide g').length") == 134
