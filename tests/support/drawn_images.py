@@ -105,6 +105,36 @@ def album(format: str, *parts: Any, model: str = "") -> dict[str, Any]:
     return request(format, [*items, *user(format, "And now?")], model or MODELS[format])
 
 
+def in_result(format: str, images: list[Any]) -> dict[str, Any]:
+    """A conversation with the images in the result of a tool, where the format can have them so;
+    else in the user's message behind it."""
+    if format in ("gemini", "gemini-interactions"):
+        return request(format, shown(format, *images), MODELS[format])
+    call = {
+        "openai-chat": [
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "see", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": images},
+        ],
+        "anthropic": [
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "c1", "name": "see", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": images}]},
+        ],
+        "bedrock": [
+            {"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "c1", "name": "see", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": images}}]},
+        ],
+        "openai-responses": [
+            {"type": "function_call", "call_id": "c1", "name": "see", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": images},
+        ],
+    }[format]  # fmt: skip
+    return request(format, [*user(format, "Look."), *call], MODELS[format])
+
+
 def images_in(value: Any) -> Iterator[Image.Image]:
     """Every image with data, anywhere in a request."""
     for data in data_in(value):

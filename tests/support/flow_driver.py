@@ -21,6 +21,7 @@ PATHS = {
     "anthropic": "/v1/messages",
     "bedrock": "/model/{model}/converse",
     "gemini": "/v1beta/models/{model}:generateContent",
+    "gemini-interactions": "/v1beta/interactions",
 }
 STREAMED = {
     "bedrock": "/model/{model}/converse-stream",

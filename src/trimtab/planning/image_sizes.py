@@ -64,10 +64,7 @@ def meet_image_sizes(planner: Planner) -> None:
             continue
         if not _may_change(planner, place):
             continue
-        # Down to the limit of many images at once: the same image is not changed a second time.
-        longest = max(picture.width, picture.height)
-        sides = max_side(bounds, len(places)), bounds.many_image_pixels, longest
-        side = min(filter(None, sides))
+        side = max_side(bounds, len(places)) or max(picture.width, picture.height)
         if not _shrink(planner, place, side, why) and bounds.leaves_out_images:
             _leave_out(planner, place)
 

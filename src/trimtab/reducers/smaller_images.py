@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from trimtab import interruption
@@ -21,6 +22,8 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 MAX_PIXELS = 100_000_000
 """Pixels of the largest image that is decoded, at up to 4 bytes each: 8,000 × 8,000, the most that
 a provider takes, and half as much again.  A file of a few kB can claim any size."""
+MADE_PIXELS = 16_000_000
+"""The most pixels that are written: ten times what models see, and a second's work."""
 QUALITY = 85
 """Of JPEG and WebP."""
 STEP = 0.8
@@ -63,9 +66,10 @@ def smaller_image(data: bytes, side: int, max_bytes: int) -> SmallerImage | None
 def _files(opened: Image, side: int, max_bytes: int) -> Iterator[SmallerImage]:
     """Files that are small enough, the largest image first."""
     kind, longest = str(opened.format), max(opened.size)
+    few = sqrt(MADE_PIXELS / (opened.width * opened.height))
+    side = min(side, longest, int(few * longest))
     opened.draft(None, (side, side))  # a JPEG is decoded at half or a quarter if that is enough
     whole = _upright(opened)
-    side = min(side, longest)
     least = min(MIN_SIDE, side)
     while side >= least:
         interruption.check()

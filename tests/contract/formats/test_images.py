@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 import pytest
-from drawn_images import MIME, album, data_in, images_in, part, picture, sizes_in
+from drawn_images import MIME, album, data_in, images_in, in_result, part, picture, sizes_in
 from flow_driver import drive, played
 from PIL import Image
 from shapes import KEYS, MODELS, SIX, said, user
@@ -108,30 +108,7 @@ def test_bytes_that_an_sdk_takes_stay_bytes() -> None:
 @pytest.mark.parametrize("format", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
 def test_images_in_tool_results_are_made_smaller_too(format: str) -> None:
     image = part(format, picture(640, 400))
-    call = {
-        "openai-chat": [
-            {"role": "assistant", "content": None, "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "see", "arguments": "{}"}}]},
-            {"role": "tool", "tool_call_id": "c1", "content": [image]},
-        ],
-        "anthropic": [
-            {"role": "assistant", "content": [
-                {"type": "tool_use", "id": "c1", "name": "see", "input": {}}]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "c1", "content": [image]}]},
-        ],
-        "bedrock": [
-            {"role": "assistant", "content": [
-                {"toolUse": {"toolUseId": "c1", "name": "see", "input": {}}}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [image]}}]},
-        ],
-        "openai-responses": [
-            {"type": "function_call", "call_id": "c1", "name": "see", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": [image]},
-        ],
-    }[format]  # fmt: skip
-    body = album(format)
-    body[KEYS[format]] = [*user(format, "Look."), *call]
+    body = in_result(format, [image])
     done = trimtab.fit(body, window=WIDE, settings=SMALL)
     assert sizes_in(done.request) == [(300, 188)]
 
@@ -233,7 +210,7 @@ def test_images_become_smaller_before_any_is_left_out_of_a_body_with_too_many_by
 
 
 @pytest.mark.parametrize("limit", [{"image_pixels": 500}, {"image_bytes": 9_000}])
-@pytest.mark.parametrize("format", SIX[:-1])
+@pytest.mark.parametrize("format", SIX)
 def test_a_refusal_that_names_an_image_makes_it_smaller_and_later_ones_at_once(
     format: str, limit: dict[str, int]
 ) -> None:
