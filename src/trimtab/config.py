@@ -26,7 +26,7 @@ PREFIX = "TRIMTAB_"
 SENDS = "summarizer"
 """The table that names an address which gets conversations."""
 _NOT_SETTINGS = tuple(
-    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY", "STATUS", "STORE_KEY")
+    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY", "STATUS", "STORE")
 )
 """Prefixes of variables that are not settings of ``fit``."""
 

@@ -139,18 +139,17 @@ def test_a_wrapped_router_recovers(litellm):
         assert answer.choices[0].message.content == "OK"
 
 
-def test_a_proxy_callback_fits_and_learns_from_what_failed(litellm):
-    hook = clients.litellm_callback()
+def test_a_callback_has_the_next_attempt_ready_when_a_router_sends_again(litellm):
+    litellm.callbacks = [clients.litellm_callback()]
     with StrictProvider(window=4_000) as provider:
-        data = {**to(provider), "messages": LONG}
-        with pytest.raises(litellm.ContextWindowExceededError) as caught:
-            litellm.completion(**data)
-        unknown = asyncio.run(hook.async_pre_call_hook(None, None, data, "completion"))
-        assert unknown is data
-        failed = {**data, "exception": caught.value}
-        asyncio.run(hook.async_log_failure_event(failed, None, None, None))
-        fitted = asyncio.run(hook.async_pre_call_hook(None, None, data, "completion"))
-        assert litellm.completion(**fitted).choices[0].message.content == "OK"
+        router = litellm.Router(
+            [{"model_name": "m", "litellm_params": to(provider)}],
+            retry_policy={"BadRequestErrorRetries": 2},
+        )
+        answer = asyncio.run(router.acompletion(model="m", messages=LONG))
+        assert answer.choices[0].message.content == "OK"
+        assert [record.status for record in provider.requests] == [400, 200]
+    litellm.callbacks = []
 
 
 @pytest.mark.row("A12")

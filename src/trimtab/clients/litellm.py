@@ -1,7 +1,6 @@
-"""LiteLLM: its functions wrapped, and a callback for its Router and its proxy server.
+"""LiteLLM's functions, wrapped; and the name under which its proxy server loads our hook.
 
-A wrapped function retries refusals.  A callback cannot retry: it fits each request and learns
-limits from failed calls.  LiteLLM is imported only for the callback's base class.
+LiteLLM is imported only for the hook's base class (``litellm_hooks``).
 """
 
 from __future__ import annotations
@@ -9,23 +8,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
-from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, InThread, run, run_async
-from trimtab.clients.guard import Guard, WrapKeywords, guard_of
-from trimtab.clients.request_target import RequestTarget
+from trimtab.clients.effects import ASYNC, SYNC, ClientKind, Effects, run, run_async
+from trimtab.clients.guard import Guard
+from trimtab.clients.litellm_bodies import CHAT, as_dict, body_of, request_target, with_body
 from trimtab.clients.retry_loop import Reply, attempts
-from trimtab.clients.wrapped_clients import register
-from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Flow, Refused
-from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals import exceptions
 from trimtab.retry.refusals.response_errors import event_verdict, prompt_tokens
-
-_BODY = ("messages", "model", "tools", "functions", "max_tokens", "max_completion_tokens")
-"""The arguments that make up the request."""
 
 
 def guarded_call(function: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
@@ -59,7 +52,7 @@ class _LiteLLMCall:
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 self._keywords |= self._keywords.pop(name, {})
         self._body = body_of(self._keywords)
-        self._flow: Flow = guard.flow(self._body, _request_target(self._keywords))
+        self._flow: Flow = guard.flow(self._body, request_target(self._keywords))
 
     def answered(self) -> Effects[Any]:
         """Return the last answer, or raise the last error, with our summary as ``_trimtab``."""
@@ -75,7 +68,7 @@ class _LiteLLMCall:
         try:
             answer = yield partial(self._function, **self._with_body(body))
             if not self._keywords.get("stream"):
-                return Accepted(prompt_tokens(_dict(answer)), final=False), (answer, None)
+                return Accepted(prompt_tokens(as_dict(answer)), final=False), (answer, None)
             return Accepted(), ((yield from self._opened(answer)), None)
         except Exception as error:
             return Refused(*exceptions.error_parts(error)), (None, error)
@@ -84,7 +77,7 @@ class _LiteLLMCall:
         """The arguments with ``body``; the caller's own if ``body`` is unchanged."""
         if body is self._body:
             return self._keywords
-        return {**self._keywords, **{key: body[key] for key in _BODY if key in body}}
+        return with_body(self._keywords, body, CHAT)
 
     def _opened(self, stream: Any) -> Effects[Any]:
         """A stream read until its first content."""
@@ -124,91 +117,15 @@ class _AsyncStream(_Stream):
         return self._held.pop(0) if self._held else await self._rest.__anext__()
 
 
-def body_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The request in LiteLLM's arguments, with messages that are objects turned into dicts."""
-    body = {key: keywords[key] for key in _BODY if keywords.get(key) is not None}
-    messages = body.get("messages")
-    if isinstance(messages, (list, tuple)):
-        plain = [_dict(message) for message in messages]
-        same = all(old is new for old, new in zip(messages, plain, strict=True))
-        body["messages"] = messages if same and isinstance(messages, list) else plain
-    return body
-
-
-def _dict(value: Any) -> Any:
-    if isinstance(value, Mapping) or not hasattr(value, "model_dump"):
-        return value
-    return value.model_dump(exclude_none=True)
-
-
 def _has_content(piece: Any) -> bool:
-    return bool(event_verdict(_dict(piece)))
+    return bool(event_verdict(as_dict(piece)))
 
 
-def _request_target(keywords: Mapping[str, Any]) -> RequestTarget:
-    model = str(keywords.get("model") or "")
-    host = str(keywords.get("api_base") or keywords.get("base_url") or "litellm")
-    key = key_for(host, model, str(keywords.get("api_key") or ""))
-    return RequestTarget("openai-chat", key, None, bool(keywords.get("stream")))
+def __getattr__(name: str) -> Any:
+    """``proxy_hook``, made when LiteLLM's server loads it by its name."""
+    if name != "proxy_hook":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from trimtab.clients import litellm_hooks
 
-
-def callback(**keywords: Unpack[WrapKeywords]) -> Any:
-    """A ``CustomLogger`` for ``litellm.callbacks``: Router, proxy server and ``acompletion``.
-
-    Keywords are those of ``wrap``.  Raises MissingExtra.
-    """
-    shared = guard_of("litellm_callback", keywords, answers=False)
-    try:
-        from litellm.integrations.custom_logger import CustomLogger
-    except ImportError:
-        raise MissingExtra("LiteLLM is not installed: pip install litellm") from None
-
-    def fitted_in_thread(arguments: Any) -> Effects[Any]:
-        return (yield InThread(partial(fitted_arguments, shared, arguments)))
-
-    class TrimtabCallback(CustomLogger):  # type: ignore[misc]
-        """Fits what LiteLLM is about to send; learns limits from failed calls."""
-
-        async def async_pre_call_deployment_hook(self, kwargs: Any, call_type: Any) -> Any:
-            return await run_async(fitted_in_thread(kwargs))
-
-        async def async_pre_call_hook(
-            self, user_api_key_dict: Any, cache: Any, data: Any, call_type: Any
-        ) -> Any:
-            return await run_async(fitted_in_thread(data))
-
-        async def async_log_failure_event(
-            self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
-        ) -> None:
-            learn_from(shared, kwargs)
-
-    return register(TrimtabCallback(), shared.fits)
-
-
-def fitted_arguments(guard: Guard, keywords: Any) -> Any:
-    """``keywords`` with fitted messages; the very same object if nothing changed."""
-    body = body_of(keywords)
-    if not isinstance(body.get("messages"), list):
-        return keywords
-    flow = guard.flow(body, _request_target(keywords))
-    step = next(flow)
-    flow.close()
-    guard.stats.count(step.fitted, answered=True)
-    sent = step.request
-    if sent is body:
-        return keywords
-    return {**keywords, **{key: sent[key] for key in _BODY if key in sent}}
-
-
-def learn_from(guard: Guard, keywords: Any) -> None:
-    """Learn the limits that the refusal of a failed call names, for later calls."""
-    error = keywords.get("exception") if isinstance(keywords, Mapping) else None
-    if error is None:
-        return
-    flow = guard.flow(body_of(keywords), _request_target(keywords))
-    next(flow)
-    try:
-        flow.send(Refused(*exceptions.error_parts(error)))
-    except StopIteration:
-        return
-    flow.close()
+    hook = globals()[name] = litellm_hooks.proxy_hook()
+    return hook

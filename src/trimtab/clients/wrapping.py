@@ -84,7 +84,7 @@ def litellm_callback(**keywords: Unpack[WrapKeywords]) -> Any:
 
     Keywords are those of ``wrap``.  Raises MissingExtra.
     """
-    from trimtab.clients.litellm import callback
+    from trimtab.clients.litellm_hooks import callback
 
     return callback(**keywords)
 

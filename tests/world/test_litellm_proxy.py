@@ -1,0 +1,264 @@
+"""LiteLLM's own proxy server with our hook in it.
+
+Knows its config file and what its clients see; sessions outgrow the window three times.  Skipped
+where ``litellm[proxy]`` is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import world_needs
+from own_servers import free_port
+from proxies import ask
+
+import trimtab
+from trimtab import stores
+from trimtab_lab.testing import Answer, Call, StrictProvider
+
+pytestmark = pytest.mark.world
+KEY = "sk-a-master-key-of-a-test-and-of-nothing-else"
+WINDOW, TURNS = 12_000, 40
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
+JSON = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+SOURCE = str(Path(trimtab.__file__).resolve().parents[1])
+HOOK = "litellm_settings: {callbacks: trimtab.clients.litellm.proxy_hook}"
+KINDS = ("chat", "messages", "responses")
+
+
+def lines(turn: int) -> str:
+    return "".join(f"src/m{turn}.py:{n}: token {n * 7919 + turn} alpha\n" for n in range(60))
+
+
+@contextmanager
+def gateway(providers: dict[str, StrictProvider], folder: Path, more: str, **env: str):
+    """LiteLLM's server, with a model for each provider that is called as it; its address."""
+    world_needs.module("litellm_proxy_extras", "litellm[proxy]")  # LiteLLM itself loads for long
+    models = "".join(
+        f"- model_name: {name}\n  litellm_params: {{model: {model_of(name)}, api_key: x,"
+        f" api_base: {provider.url}{'' if 'messages' in name else '/v1'}}}\n"
+        for name, provider in providers.items()
+    )
+    (folder / "config.yaml").write_text(
+        f"model_list:\n{models}general_settings: {{master_key: {KEY}}}\n"
+        f"router_settings: {{retry_policy: {{BadRequestErrorRetries: 2}}}}\n{more}\n"
+    )
+    port = free_port()
+    given = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": SOURCE, **env}
+    command = [sys.executable, "-c", "from litellm import run_server; run_server()"]
+    url = f"http://127.0.0.1:{port}"
+    with (folder / "litellm.log").open("w") as log:
+        server = subprocess.Popen(
+            [*command, "--config", str(folder / "config.yaml"), "--port", str(port)],
+            env=given, cwd=folder, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            for _ in range(180):
+                assert server.poll() is None, (folder / "litellm.log").read_text()[-2000:]
+                try:
+                    ask(url, "GET", "/health/liveliness")
+                    break
+                except OSError:
+                    time.sleep(0.5)
+            yield url
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def model_of(name: str) -> str:
+    return "anthropic/claude-sonnet-4-5" if "messages" in name else "openai/gpt-5.1"
+
+
+def loop() -> list[Any]:
+    called = [Answer("", [Call("read", {"path": f"src/m{n}.py"})]) for n in range(TURNS)]
+    return [*called, "done"]
+
+
+class World(NamedTuple):
+    url: str
+    providers: dict[str, StrictProvider]
+    store: str = ""
+
+
+@contextmanager
+def world(names: list[str], folder: Path, more: str, window: int = WINDOW, **env: str):
+    with ExitStack() as stack:
+        providers = {
+            name: stack.enter_context(StrictProvider(loop(), window=window)) for name in names
+        }
+        yield World(stack.enter_context(gateway(providers, folder, more, **env)), providers,
+                    env.get("TRIMTAB_STORE", ""))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hooked(tmp_path_factory):
+    """LiteLLM's server with our hook, which is told the window."""
+    folder = tmp_path_factory.mktemp("hooked")
+    store = f"sqlite:///{folder}/s.db"
+    names = [f"{kind}-{way}" for kind in KINDS for way in ("plain", "stream")]
+    with world(names, folder, HOOK, TRIMTAB_WINDOW=str(WINDOW), TRIMTAB_STORE=store) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def untold(tmp_path_factory):
+    """The same, with models that take less than their names say."""
+    names = ["chat-learns", "messages-learns"]
+    with world(names, tmp_path_factory.mktemp("untold"), HOOK) as made:
+        yield made
+
+
+class Client:
+    """An agent that reads a file in each turn, in one of three APIs.  ``seconds``: of each call."""
+
+    def __init__(self, url: str, kind: str, model: str) -> None:
+        self.url, self.kind, self.model = url, kind, model
+        self.stream = "stream" in model
+        self.format: Any = "anthropic" if kind == "messages" else "openai-chat"
+        self.history: list[Any] = [{"role": "user", "content": "What do the files say?"}]
+        self.seconds: list[float] = []
+
+    def run(self) -> int:
+        """Turns until the model calls nothing more."""
+        for turn in range(TURNS + 5):
+            calls = self._turn()
+            if not calls:
+                return turn
+            for id, _ in calls:
+                self._result(id, lines(turn))
+        raise AssertionError("the loop does not end")
+
+    def times(self) -> str:
+        return f"median {1000 * statistics.median(self.seconds):.0f} ms"
+
+    def _turn(self) -> list[tuple[str, str]]:
+        path, body = getattr(self, f"_{self.kind}")()
+        began = time.perf_counter()
+        status, _, data = ask(self.url, "POST", path, json.dumps(body), JSON)
+        self.seconds.append(time.perf_counter() - began)
+        assert status == 200, data[:500]
+        answer = joined(self.kind, data.decode()) if self.stream else json.loads(data)
+        return getattr(self, f"_take_{self.kind}")(answer)
+
+    def _chat(self) -> tuple[str, Any]:
+        tool = {"type": "function", "function": {"name": "read", "parameters": PATH}}
+        return "/v1/chat/completions", {
+            "model": self.model, "messages": self.history, "tools": [tool], "stream": self.stream,
+        }  # fmt: skip
+
+    def _take_chat(self, answer: Any) -> list[tuple[str, str]]:
+        message = answer["choices"][0]["message"]
+        calls = message.get("tool_calls") or []
+        kept = {"role": "assistant", "content": message.get("content")}
+        self.history.append({**kept, "tool_calls": calls} if calls else kept)
+        return [(call["id"], call["function"]["arguments"]) for call in calls]
+
+    def _messages(self) -> tuple[str, Any]:
+        return "/v1/messages", {
+            "model": self.model, "messages": self.history, "max_tokens": 500, "stream": self.stream,
+            "tools": [{"name": "read", "input_schema": PATH}],
+        }  # fmt: skip
+
+    def _take_messages(self, answer: Any) -> list[tuple[str, str]]:
+        self.history.append({"role": "assistant", "content": answer["content"]})
+        return [(one["id"], "") for one in answer["content"] if one["type"] == "tool_use"]
+
+    def _responses(self) -> tuple[str, Any]:
+        return "/v1/responses", {
+            "model": self.model, "input": self.history, "store": False, "stream": self.stream,
+            "tools": [{"type": "function", "name": "read", "parameters": PATH}],
+        }  # fmt: skip
+
+    def _take_responses(self, answer: Any) -> list[tuple[str, str]]:
+        self.history += answer["output"]
+        return [(o["call_id"], "") for o in answer["output"] if o["type"] == "function_call"]
+
+    def _result(self, id: str, text: str) -> None:
+        self.history.append({
+            "chat": {"role": "tool", "tool_call_id": id, "content": text},
+            "messages": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": id, "content": text}]},
+            "responses": {"type": "function_call_output", "call_id": id, "output": text},
+        }[self.kind])  # fmt: skip
+
+
+def joined(kind: str, text: str) -> Any:
+    """The answer that the events of a stream make."""
+    rows = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+    events = [json.loads(row) for row in rows if row != "[DONE]"]
+    if kind == "responses":
+        return next(e["response"] for e in events if e["type"] == "response.completed")
+    if kind == "chat":
+        message: dict[str, Any] = {"content": "", "tool_calls": []}
+        for event in events:
+            delta = event["choices"][0]["delta"] if event["choices"] else {}
+            message["content"] += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                if call["index"] == len(message["tool_calls"]):
+                    message["tool_calls"].append({**call, "type": "function"})
+                else:
+                    function = message["tool_calls"][call["index"]]["function"]
+                    function["arguments"] += call["function"]["arguments"] or ""
+        return {"choices": [{"message": message}]}
+    content = list[Any]()
+    for event in events:
+        if event["type"] == "content_block_start":
+            content.append({**event["content_block"], "_json": ""})
+        elif event["type"] == "content_block_delta":
+            delta = event["delta"]
+            content[-1]["_json"] += delta.get("partial_json", "")
+            if "text" in delta:
+                content[-1]["text"] += delta["text"]
+    for block in content:
+        written = block.pop("_json")
+        if block["type"] == "tool_use":
+            block["input"] = json.loads(written or "{}")
+    return {"content": [block for block in content if block.get("text") != ""]}
+
+
+def prefix_breaks(provider: StrictProvider) -> int:
+    """How often a request did not begin with the messages of the one before."""
+    breaks, before = 0, list[Any]()
+    for record in provider.requests:
+        if record.status == 200:
+            now = record.body.get("messages") or record.body.get("input")
+            breaks += now[: len(before)] != before
+            before = now
+    return breaks
+
+
+@pytest.mark.row("A12")
+@pytest.mark.parametrize("way", ["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_our_hook_a_session_of_three_windows_is_never_refused(hooked, kind, way):
+    provider = hooked.providers[f"{kind}-{way}"]
+    client = Client(hooked.url, kind, f"{kind}-{way}")
+    assert client.run() == TURNS
+    assert [record.status for record in provider.requests] == [200] * (TURNS + 1)
+    breaks = prefix_breaks(provider)
+    print(f"{client.model}: {TURNS + 1} requests, 0 refused, {breaks} cuts, {client.times()}")
+    assert 1 <= breaks <= TURNS // 3
+
+
+def test_what_a_virtual_key_sent_is_in_the_store_that_workers_share(hooked):
+    rows = stores.open_store(hooked.store).conversations()
+    assert {row.tenant for row in rows} == {"litellm/litellm_proxy_master_key"}
+    assert sum(row.originals for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["chat", "messages"])
+def test_a_limit_that_nobody_told_is_learned_and_no_client_sees_the_refusal(untold, kind):
+    client = Client(untold.url, kind, f"{kind}-learns")
+    assert client.run() == TURNS
+    provider = untold.providers[client.model]
+    assert 1 <= sum(record.status != 200 for record in provider.requests) <= 2
