@@ -28,6 +28,8 @@ class ReportEdit:
     ``tokens_after`` are sizes of what it changes (0: made by a release that did not keep them);
     ``loss`` is from 0 to 1.  ``refs`` can be pinned.  ``at``: when it was made, in seconds since
     1970; None without a store.  ``undone``: whether the original is sent again.
+    ``replaced_by``: the handle of a newer edit that changes the same blocks in its place, "" if
+    there is none.  An edit that is neither undone nor replaced is in force.
 
     Only of a request: ``path`` is its place there as given, ``paths`` are all places it changes,
     ``chars_…`` are sizes of the text, and ``new`` says whether it was made in this call.
@@ -46,6 +48,7 @@ class ReportEdit:
     refs: tuple[str, ...] = ()
     at: float | None = None
     undone: bool = False
+    replaced_by: str = ""
     path: Path = ()
     paths: tuple[Path, ...] = ()
     new: bool = True
@@ -94,6 +97,8 @@ class ReportEdit:
 
     def __str__(self) -> str:
         state = " (undone)" if self.undone else ""
+        if self.replaced_by:
+            state = f" (replaced by {self.replaced_by})"
         sizes = f"{self.tokens_before:,} → {self.tokens_after:,} tokens"
         return f"{self.handle}: {self.title}, {sizes}: {self.why}{state}"
 

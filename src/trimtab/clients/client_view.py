@@ -85,10 +85,11 @@ class ClientView:
 
     # --- what stays ---
 
-    def undo(self, handle: str) -> None:
-        """Show the original of an edit again from the next request on, and pin it, as
-        ``Session.undo``.  Raises UnknownHandle, StoreError."""
-        self._of_handle(handle, lambda one: one.undo(handle))
+    def undo(self, handle: str) -> str:
+        """Show the original of an edit again from the next request on, and pin it; other parts may
+        be cut for it.  Returns what follows, in words, as ``Session.undo``.  Raises UnknownHandle,
+        StoreError."""
+        return self._of_handle(handle, lambda one: one.undo(handle))
 
     def pin(self, handle: str = "", *, text: str = "", file: str = "") -> None:
         """Keep something whole from now on: the newest block with these words (``text``), the

@@ -20,12 +20,27 @@ def row_of(edit: Edit) -> ReportEdit:
 
 
 def history_of(entries: Iterable[Edit], times: Mapping[Edit, int]) -> list[ReportEdit]:
-    """Every edit that has a handle, oldest first; ``times``: when they were written."""
-    rows = dict[str, ReportEdit]()
+    """Every edit that has a handle, oldest first; ``times``: when they were written.
+
+    One newer entry about one of its blocks is enough for an edit not to apply, as in
+    ``Journal.active``.
+    """
+    rows, edits = dict[str, ReportEdit](), list[Edit]()
     for edit in entries:
-        if edit.op == "restore" and edit.handle in rows:
-            rows[edit.handle] = replace(rows[edit.handle], undone=True)
-        elif edit.handle and edit.op not in ("restore", "insert"):
+        if edit.op == "insert" or not edit.handle:
+            continue
+        edits.append(edit)
+        if edit.op != "restore":
             rows.pop(edit.handle, None)  # made once more after it was undone
             rows[edit.handle] = replace(row_of(edit), at=times.get(edit))
+    newer, seen = dict[str, Edit](), set[str]()
+    for edit in reversed(edits):
+        if edit.handle in rows and edit.handle not in seen and edit.op != "restore":
+            seen.add(edit.handle)
+            later = [newer[ref] for ref in edit.targets if ref in newer]
+            made = next((one.handle for one in later if one.op != "restore"), "")
+            row = rows[edit.handle]
+            rows[edit.handle] = replace(row, undone=bool(later) and not made, replaced_by=made)
+        for ref in edit.targets:
+            newer.setdefault(ref, edit)
     return list(rows.values())

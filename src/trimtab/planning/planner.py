@@ -355,7 +355,9 @@ class Planner:
     def _edit_of(self, run: DroppedRange, seen: str) -> Edit:
         """The edit that drops or folds a run."""
         targets, own = runs.targets(self.transcript, run.run), self.state.handle(run)
-        why = f"{run.last - run.first + 1} of the oldest steps, to make room"
+        older = (n for n in range(run.first) if self.transcript.groups[n].closed)
+        kept = "" if all(n in self.state.dropped for n in older) else " that are not protected"
+        why = f"the oldest{kept}, to make room"
         fold = run.fold
         if fold is None:
             return Edit("drop", targets, run.note, "drop", why, 1.0, seen, own)

@@ -215,16 +215,21 @@ class EditHistory(SuggestsNames):
         self._conversations.refresh(conversation)
         return conversation
 
-    def undo(self, handle: str) -> None:
-        """Show the original of an edit again from the next request on, and pin it.
+    def undo(self, handle: str) -> str:
+        """Show the original of an edit again from the next request on, and pin it.  Returns what
+        follows from it, in words.
 
-        The prompt cache breaks at that block.  If the original does not fit beside what cannot be
-        reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
+        The prompt cache breaks at that block.  What comes back needs room: other parts, newer ones
+        too, may be cut for it.  If the original does not fit beside what cannot be reduced, it is
+        reduced again, and the report warns of it.  A newer edit that replaced this one is taken
+        back with it, and what else that one changed may be cut again.  Raises UnknownHandle.
         """
         expect_handle(handle)
         conversation, _ = self._edit(handle)
         restore = conversation.journal.undone(handle)
+        rows = {row.handle: row for row in history_of(conversation.journal.entries, {})}
         self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
+        return _undone_words(handle, rows[handle].replaced_by)
 
     def shown(self, handle: str) -> str:
         """The text sent in place of an original; "" if the original is removed.
@@ -290,6 +295,17 @@ class EditHistory(SuggestsNames):
                 conversation.journal = after
             elif problem := self._conversations.save(conversation, after, {}):
                 raise StoreError(problem)
+
+
+def _undone_words(handle: str, replaced_by: str) -> str:
+    """What an undo does, for a reader."""
+    words = f"{handle} is undone: the next request has its original, and may cut other parts for it"
+    if replaced_by:
+        words += (
+            f". {replaced_by} had replaced it and is taken back too: what else that changed may be "
+            "cut again"
+        )
+    return words
 
 
 def take_back(session: EditHistory, fitted: Fitted) -> None:

@@ -94,6 +94,32 @@ def test_what_is_undone_is_whole_again_in_the_next_request(sdk):
         assert any(edit.handle in taken for edit in view.report.edits)
 
 
+def test_the_history_says_what_is_in_force_and_an_undo_what_else_it_takes_back():
+    with StrictProvider(list(LOOP), window=WINDOW) as provider:
+        client = run(CLIENTS[0], provider.url, window=WINDOW)
+        view = trimtab.of(client.client)
+        in_force = [edit for edit in view.history() if not edit.replaced_by]
+        assert {edit.handle for edit in in_force} == {edit.handle for edit in view.report.edits}
+        old = next(edit for edit in view.history() if edit.replaced_by)
+        words = view.undo(old.handle)
+        assert words.startswith(f"{old.handle} is undone")
+        assert f"{old.replaced_by} had replaced it and is taken back too" in words
+        assert "replaced" not in view.undo(in_force[-1].handle)
+
+
+def test_a_step_that_is_cut_because_older_ones_are_pinned_is_not_called_the_oldest():
+    with StrictProvider(list(LOOP), window=WINDOW) as provider:
+        client = run(CLIENTS[0], provider.url, window=WINDOW)
+        view = trimtab.of(client.client)
+        folded = [edit for edit in view.report.edits if edit.steps]
+        assert {edit.why for edit in folded} == {"the oldest, to make room"}
+        view.undo(view.history()[0].handle)
+        client.ask("And now?")
+        client.send(False)
+        (moved, *_) = [edit for edit in view.report.edits if edit.steps]
+        assert moved.why == "the oldest that are not protected, to make room"
+
+
 def openai_client(provider, **more):
     return openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0, **more)
 
