@@ -40,7 +40,7 @@ GATEWAY = Upstream("gateway", "http://gateway.invalid")
 """Whose tenants the originals belong to; nothing is ever sent there."""
 ROWS = Settings(trigger=0.45, target=0.27)
 """The rows alone may take half of the window, less ten percent as everywhere; a cut goes down to
-0.6 of that, as ``in-place`` does.  The other half is for what the gateway withholds."""
+0.6 of that.  The other half is for what the gateway withholds."""
 
 
 class Compress(Addon):
@@ -165,7 +165,7 @@ class _Job:
 
     def _shortened(self, model: str) -> dict[str, Any]:
         gateway_rows = GatewayRows(self.rows, model, self._named)
-        own = Settings(format="openai-chat", preset="in-place", recall=self._tenant != NOBODY)
+        own = Settings(format="openai-chat", recall=self._tenant != NOBODY)
         wanted = ROWS | self._core.settings.fit | own
         fitted = shortened(self._served.session, gateway_rows.request, wanted)
         self.conversation = fitted.conversation

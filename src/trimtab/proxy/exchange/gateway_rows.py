@@ -60,9 +60,12 @@ def _name_of(rows: list[Any]) -> str:
     """A name by the first result, which stays the first, or else by the first row."""
     dicts = [row for row in rows if isinstance(row, dict)]
     first = next((row for row in dicts if row.get("role") == "tool"), dicts[0] if dicts else {})
-    parts = (str(first.get("tool_call_id")), str(first.get("content")))
+    return _digest(str(first.get("tool_call_id")), str(first.get("content")), size=12)
+
+
+def _digest(*parts: str, size: int) -> str:
     data = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=12).hexdigest()
+    return blake2b(data, digest_size=size).hexdigest()
 
 
 def _calls_of(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -72,9 +75,10 @@ def _calls_of(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _call_for(row: dict[str, Any], id: str) -> dict[str, Any]:
-    """A call for a result.  Its arguments are its own, so that it repeats no other call."""
-    name = row.get("name")
-    function = {"name": name if isinstance(name, str) else "tool", "arguments": f'{{"id": "{id}"}}'}
+    """A call for a result.  Its arguments are its own, so that it repeats no other call, and short:
+    they count as what the gateway withholds of the real one."""
+    name, own = row.get("name"), _digest(id, size=3)
+    function = {"name": name if isinstance(name, str) else "tool", "arguments": f'{{"id":"{own}"}}'}
     return {
         "role": "assistant",
         "content": None,
