@@ -136,7 +136,9 @@ def test_a_session_shows_its_bars_edits_and_refusals(activity):
     assert page.names.count("g") == 133 + 57
     assert page.names.count("polyline") == 2  # the window, in each form
     assert "turn 399: 119,700 tokens sent of 359,100" in page.text
-    assert "log-digest" in page.text
+    assert one.title_of(one.edits["h1"]) in page.text.replace("\\x1b", "\x1b").replace(
+        "\\x202e", "\u202e"
+    )
     assert "recovered" in page.text
     assert "too many tokens" in page.text  # in words, not our name for it
 
@@ -210,7 +212,7 @@ def test_the_page_of_an_undone_edit_does_not_say_that_its_text_was_taken_out(act
         text = Markup(edit_view.edit(one, edit, "before", after, token="t")).text
         return " ".join(text.split())
 
-    assert "Sent instead, 90 tokens what is sent" in told("what is sent")
+    assert "Sent instead, 90 tokens Copy what is sent" in told("what is sent")
     edit.undone = one.count + 1
     assert "Was sent instead, 90 tokens No longer: the next turn sends the original" in told()
     one.count, one.in_force = one.count + 1, ()

@@ -202,13 +202,20 @@ class Dashboard(Addon):
         if not rest:
             token = self._core.access.form_token()
             wanted = query.get("q", "")[:200]
-            return Shown(200, session_view.session(session, now, wanted, problem, token=token))
+            folds = [edit for edit in reversed(session.edits.values()) if edit.steps]
+            archive = self._archive(session)
+            await in_worker(lambda: archive.name_folds(folds[: session_view.NAMED_FOLDS]))
+            return Shown(200, session_view.session(
+                session, now, wanted, problem, token=token, everything="all" in query
+            ))  # fmt: skip
         if rest == ["keep"]:
             return Shown(200, await self._keep(session, query))
         edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
         if edit is None:
             return Shown(404, message("Not found", "This session has no such edit."))
-        texts = await in_worker(lambda: self._archive(session).texts(edit.handle))
+        archive = self._archive(session)
+        await in_worker(lambda: archive.name_folds([edit]))
+        texts = await in_worker(lambda: archive.texts(edit.handle))
         notice, token = _NOTICES.get(query.get("done", ""), ""), self._core.access.form_token()
         step = query.get("step", "")
         return Shown(200, await in_worker(

@@ -110,7 +110,7 @@ class Records(Addon):
         session.model = call.model or session.model
         turn = self._record(exchange, call, is_last=call is calls[-1])
         turn.session, turn.look_up = session.id, call is not calls[0]
-        session.add(turn, call.fits, call.learned_room)
+        session.add(turn, call.fits, call.learned_room, names_calls=exchange.settings.keeps_texts)
         if turn.answered and turn.prompt:
             note_break(session, turn, beginning(exchange.tree))
         usage = call.usage.call(session.model)

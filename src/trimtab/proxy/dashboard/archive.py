@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from trimtab.errors import TrimtabError, UnknownHandle
@@ -10,6 +10,7 @@ from trimtab.formats.registry import FormatName
 from trimtab.journal.archive import Archived
 from trimtab.journal.excerpts import answer
 from trimtab.proxy.callers.tenants import Tenants
+from trimtab.proxy.records.edit_words import of_steps
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.request.fitted import Fitted
 
@@ -29,6 +30,13 @@ class SessionArchive:
             return self._session.recall(handle), self._session.shown(handle)
         except TrimtabError:
             return None, ""
+
+    def name_folds(self, edits: Iterable[EditRecord]) -> None:
+        """Put into words what these folds took out, where that is not done yet."""
+        for edit in edits:
+            if edit.steps and edit.handle not in self._record.steps:
+                original, _ = self.texts(edit.handle)
+                self._record.steps[edit.handle] = of_steps(edit.handle, original or "")
 
     def pins(self) -> list[str]:
         """What is pinned in the conversation; [] if it is not known yet."""

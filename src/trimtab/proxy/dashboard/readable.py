@@ -28,10 +28,15 @@ class Statement(NamedTuple):
 
 
 class Statements(NamedTuple):
-    """The last statements, and the number of those before them."""
+    """Statements, and the number of those before them."""
 
     rows: tuple[Statement, ...]
     earlier: int
+
+    @property
+    def last(self) -> Statements:
+        """The last of them."""
+        return Statements(self.rows[-MAX_STATEMENTS:], max(len(self.rows) - MAX_STATEMENTS, 0))
 
 
 def statements(text: str, format: str) -> Statements | None:
@@ -47,7 +52,7 @@ def statements(text: str, format: str) -> Statements | None:
     rows = [_statement("system", block) for block in head]
     rows += [_statement(role, block) for role, blocks in spoken for block in blocks]
     shown = [row for row in rows if row.text or row.kind != "user"]
-    return Statements(tuple(shown[-MAX_STATEMENTS:]), max(len(shown) - MAX_STATEMENTS, 0))
+    return Statements(tuple(shown), 0)
 
 
 def _statement(role: str, block: Block) -> Statement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.proxy.dashboard.compared import compared
 from trimtab.proxy.dashboard.format import ago, duration
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, REQUESTS, page
 from trimtab.proxy.dashboard.readable import cut, indented, statements
@@ -13,7 +14,7 @@ from trimtab.proxy.records.request_record import RequestRecord, agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.retry.content_encoding import unpacked
 
-SHOWN = 100
+SHOWN = 30
 MAX_TEXT_BYTES = 4_000_000
 TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer": "Answer"}
 
@@ -71,11 +72,15 @@ def request(
 ) -> bytes:
     """The page of one request with its texts."""
     by_name = texts(row)
+    read = {
+        name: statements(text, session.format)
+        for name, text in by_name.items() if session and name != "answer"
+    }  # fmt: skip
+    came, sent = read.get("came"), read.get("sent")
     parts = [
         {
             "name": name, "title": TEXTS[name], "chars": f"{len(text):,}",
-            "read": statements(text, session.format) if session and name != "answer" else None,
-            "text": cut(indented(text)),
+            "read": one.last if (one := read.get(name)) else None, "text": cut(indented(text)),
         }
         for name, text in by_name.items()
     ]  # fmt: skip
@@ -83,7 +88,9 @@ def request(
     times += f", first byte after {duration(row.first_byte)}" if row.first_byte else ""
     return page(
         "request.html", f"Request {row.request}", section=REQUESTS, trail=(("Requests", REQUESTS),),
-        row=_row(row, {}, now), times=times, client=row.client or "a client that gives no name",
+        row=_row(row, {}, now), times=times,
+        places=compared(came.rows, sent.rows) if came and sent else None,
+        client=row.client or "a client that gives no name",
         sends=row.sends, parts_kept=parts, whole=bool(row.texts and row.texts.cut),
         address=f"{HOME}r/{row.request}", keeps_texts=keeps_texts,
         session=session.id if session else "", session_title=session.title if session else "",

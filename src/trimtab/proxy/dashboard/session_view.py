@@ -15,20 +15,21 @@ from trimtab.proxy.records.request_record import RequestRecord, meaning
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.reporting.axis import short_number
 
-SHOWN_SESSIONS, SHOWN_EDITS, SHOWN_TURNS, SHOWN_PROBLEMS = 100, 200, 50, 5
-SHOWN_CHARS = 60_000
-PROBLEM_SECONDS = 24 * 3_600.0
+SHOWN_EDITS, SHOWN_TURNS, SHOWN_ALL = 20, 15, 500
+NAMED_FOLDS = 60
 
 
 def session(
-    session: SessionRecord, now: float, wanted: str, problem: str = "", *, token: str = ""
-) -> bytes:
-    """One session: its context over the turns, its requests, edits and refusals."""
+    session: SessionRecord, now: float, wanted: str, problem: str = "", *, token: str = "",
+    everything: bool = False,
+) -> bytes:  # fmt: skip
+    """The page.  ``everything``: edits and requests that are older than the newest few, too."""
     words = wanted.casefold().split()
     edits = [
         edit for edit in reversed(session.edits.values())
-        if all(word in _searched(edit) for word in words)
+        if all(word in _searched(session, edit) for word in words)
     ]  # fmt: skip
+    most_edits, most_turns = (SHOWN_ALL,) * 2 if everything else (SHOWN_EDITS, SHOWN_TURNS)
     stand = [edit for edit in edits if session.state(edit) in ("in force", "to be undone")]
     past = [edit for edit in edits if session.state(edit) not in ("in force", "to be undone")]
     turns = list(session.turns)
@@ -43,11 +44,11 @@ def session(
         marks=_marks(turns), breaks=_breaks(turns),
         any=bool(session.edits), wanted=wanted, address=f"{HOME}s/{session.id}",
         groups=[
-            (name, [_edit_row(session, row) for row in rows[:SHOWN_EDITS]], len(rows) - SHOWN_EDITS)
+            (name, [_edit_row(session, row) for row in rows[:most_edits]], len(rows) - most_edits)
             for name, rows in (("in force", stand), ("replaced or undone", past))
         ],
-        turns=[_turn_row(turn, now) for turn in reversed(turns[-SHOWN_TURNS:])],
-        earlier=len(turns) - SHOWN_TURNS,
+        turns=[_turn_row(turn, now) for turn in reversed(turns[-most_turns:])],
+        earlier=len(turns) - most_turns,
         refusals=[
             {**row, "when": ago(now - row["when"]), "kind": meaning(row["kind"])}
             for row in reversed(session.refusals)
@@ -124,12 +125,13 @@ def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
     sizes = (edit.tokens_before, edit.tokens_after, edit.saved)
     state = session.state(edit)
     return {
-        "path": quote(edit.handle, safe=""), "handle": edit.handle, "kind": edit.kind,
-        "of": edit.tool or edit.role or "–", "why": edit.why,
+        "path": quote(edit.handle, safe=""), "handle": edit.handle,
+        "title": session.title_of(edit), "why": edit.why,
         "state": f"{state}, pinned" if edit.pinned and state == "in force" else state,
         "numbers": (edit.turn, *(short_number(size * session.ratio) for size in sizes)),
     }  # fmt: skip
 
 
-def _searched(row: EditRecord) -> str:
-    return f"{row.as_edit().title} {row.kind} {row.role} {row.why} {row.handle}".casefold()
+def _searched(session: SessionRecord, row: EditRecord) -> str:
+    words = (session.title_of(row), row.kind, row.tool, row.role, row.why, row.handle)
+    return " ".join(words).casefold()

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.journal.archive import Archived
+from trimtab.proxy.records.edit_words import of_call
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.report import ReportEdit
 from trimtab.request.fitted import Fitted, facts_of
@@ -41,6 +43,8 @@ class EditRecord:
     role: str = ""
     at: float = 0.0
     """When it was made, in seconds since 1970."""
+    about: str = ""
+    """The call whose result it shortens, in words, if the settings allow it."""
 
     @property
     def saved(self) -> int:
@@ -108,6 +112,8 @@ class SessionRecord:
     """Hashes of its last request (``prefix_breaks.beginning``)."""
     conversation: str = ""
     """Its id in the tenant's store; "" until its first request of this run."""
+    steps: dict[str, str] = field(default_factory=dict)
+    """What folds were about, in words, by handle; read from their originals, and never stored."""
     loaded: bool = True
     """Whether its turns and edits are in memory; else they are in the store only."""
 
@@ -136,12 +142,17 @@ class SessionRecord:
         ]  # fmt: skip
 
     def add(
-        self, turn: RequestRecord, fits: Sequence[Fitted], learned_room: int | None = None
+        self,
+        turn: RequestRecord,
+        fits: Sequence[Fitted],
+        learned_room: int | None = None,
+        *,
+        names_calls: bool = False,
     ) -> None:
         """Add a request made by these fits: more than one if it was refused in between.
 
         ``learned_room``: prompt tokens, in the provider's count, that learned limits allowed the
-        first one.
+        first one.  ``names_calls``: whether calls may be named in what is kept of edits.
         """
         self.count += 1
         turn.number, self.last = self.count, turn.when
@@ -151,9 +162,9 @@ class SessionRecord:
         turn.window = min(filter(None, (first.room, learned_room)), default=0)
         turn.trigger = first.trigger * turn.window // max(first.room, turn.window, 1)
         for fitted in fits:
-            self._take(turn, fitted)
+            self._take(turn, fitted, names_calls)
 
-    def _take(self, turn: RequestRecord, fitted: Fitted) -> None:
+    def _take(self, turn: RequestRecord, fitted: Fitted, names_calls: bool) -> None:
         """Set what was sent on this turn, and record its new edits."""
         facts = facts_of(fitted)
         turn.sent = turn.kept = fitted.tokens_after
@@ -167,23 +178,35 @@ class SessionRecord:
             report = fitted.report
             turn.new += sum(edit.new for edit in report.edits)
             turn.rewritten = report.money.get("rewritten", 0)
-            self._add_edits(turn, report.edits)
+            self._add_edits(turn, report.edits, fitted.archive if names_calls else ())
             edits = report.edits
         else:
             edits = (self.edits[handle] for handle in facts.handles)
         turn.kept = max(turn.sent - sum(edit.tokens_after for edit in edits), 0)
 
-    def _add_edits(self, turn: RequestRecord, edits: Iterable[ReportEdit]) -> None:
+    def _add_edits(
+        self, turn: RequestRecord, edits: Iterable[ReportEdit], archive: Iterable[Archived]
+    ) -> None:
         """Record the edits that are new or unknown."""
+        calls = {one.handle: one for one in archive}
         for edit in edits:
             if edit.handle and (edit.new or edit.handle not in self.edits):
                 self.edits[edit.handle] = EditRecord(
                     edit.handle, edit.kind, edit.why, edit.tool or "", turn.number,
                     edit.tokens_before, edit.tokens_after, op=edit.op, steps=edit.steps,
                     role=edit.role, at=turn.when,
+                    about=of_call(calls[edit.handle]) if edit.handle in calls else "",
                 )  # fmt: skip
                 while len(self.edits) > EDITS:
                     self.edits.popitem(last=False)
+
+    def title_of(self, edit: EditRecord) -> str:
+        """What was done, and to what: ``result of bash shortened: pytest -q``."""
+        words = edit.as_edit().title
+        about = self.steps.get(edit.handle) or edit.about
+        if about and edit.steps:
+            return about
+        return f"{words}: {about}" if about else words
 
     def state(self, edit: EditRecord) -> str:
         """ "in force", "replaced" by another edit, "to be undone" on the next turn, or "undone"."""
