@@ -82,7 +82,7 @@ class SessionArchive:
         session = self._session
         if session is None:
             raise UnknownHandle("this session's upstream is no longer configured: add it again")
-        acts: Mapping[str, Callable[[str], None]] = {
+        acts: Mapping[str, Callable[[str], object]] = {
             "undo": session.undo, "pin": session.pin, "unpin": session.unpin,
         }  # fmt: skip
         acts[name](edit.handle)

@@ -28,7 +28,8 @@ def marked(text: str, sent: Set[str]) -> list[LineRun]:
     """The text in runs of lines; together they are the whole text."""
     lines = text.splitlines(keepends=True)
     return [
-        LineRun(kept, "".join(run)) for kept, run in groupby(lines, lambda line: _bare(line) in sent)
+        LineRun(kept, "".join(run))
+        for kept, run in groupby(lines, lambda line: _bare(line) in sent)
     ]
 
 
