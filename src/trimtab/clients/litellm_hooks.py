@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
+from trimtab import stores
 from trimtab.clients.effects import Effects, InThread, run_async
 from trimtab.clients.guard import Guard, WrapKeywords, guard_of
 from trimtab.clients.litellm_bodies import (
@@ -131,7 +132,7 @@ def proxy_hook() -> Any:
     MissingExtra.
     """
     settings = load_settings() | Settings(recall=False)  # nobody here answers the model's calls
-    store = os.environ.get(STORE) or "memory:"
+    store = stores.open_store(os.environ.get(STORE) or "memory:")  # one pool for all tenants
     guards, lock = OrderedDict[str, Guard](), Lock()
 
     def guard_for(arguments: Arguments) -> Guard:
