@@ -38,7 +38,7 @@ class ClientView:
     def report(self) -> Report | None:
         """What was done to the last request and why; None before the first."""
         last = self._last()
-        return None if last is None else last.fitted.report
+        return None if last is None else last.report
 
     @property
     def stats(self) -> SendStats:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.forking import Lock
+from trimtab.report import Report
 from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.effects import SendStats
 from trimtab.session import Session
@@ -19,6 +21,37 @@ class SentFit(NamedTuple):
 
     session: Session
     fitted: Fitted
+
+    @property
+    def report(self) -> Report:
+        """What was done to the request, and to the agent's state that it was made from."""
+        report, facts = self.fitted.report, facts_of(self.fitted)
+        if facts.shortened is None:
+            return report
+        return _joined(facts.shortened, report, report.tokens_before + facts.tokens_shortened)
+
+
+def _joined(first: Report, then: Report, tokens_before: int) -> Report:
+    """The report of two fits, one after the other; an edit of both is told once."""
+    again = {edit.handle for edit in first.edits} & {edit.handle for edit in then.edits}
+    made = {edit.handle for edit in first.edits if edit.new}
+    edits = [edit for edit in first.edits if edit.handle not in again]
+    edits += [replace(one, new=one.new or one.handle in made) for one in then.edits]
+    repairs = {(one.rule, one.path): one for one in (*first.repairs, *then.repairs)}
+    reason = first.reason
+    if any(edit.new for edit in then.edits):
+        reason = f"{first.reason}; then {then.reason}"
+    sums = {
+        name: first.summaries.get(name, 0) + then.summaries.get(name, 0)
+        for name in {**first.summaries, **then.summaries}
+    }
+    return replace(
+        then, reason=reason, tokens_before=tokens_before, edits=tuple(edits),
+        repairs=tuple(repairs.values()), summaries=sums, money=then.money or first.money,
+        warnings=tuple(dict.fromkeys((*first.warnings, *then.warnings))),
+        _losses=lambda: (*first.losses, *then.losses),
+        _bytes=lambda: (first.bytes_before, then.bytes_after),
+    )  # fmt: skip
 
 
 class SentFits:

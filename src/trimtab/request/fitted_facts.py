@@ -13,6 +13,7 @@ from trimtab.formats.repair import refused_rules
 from trimtab.lazy import cached_property
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted
+from trimtab.report import Report
 from trimtab.request.limits import calibration_key
 from trimtab.request.pipeline import FitResult
 from trimtab.settings import NO_WINDOW, Settings
@@ -31,6 +32,8 @@ class FittedFacts:
         """The name that the caller gave to its conversation."""
         self.attempts: Any = None
         """The retry flow that it is an attempt of, if the caller sends by itself."""
+        self.shortened: Report | None = None
+        """What was done, before this fit, to the agent's state that the request was made from."""
         self.streamed: Any = None
         """The steps of the answer so far, if a session observes it as a stream of events."""
 
@@ -164,6 +167,15 @@ class FittedFacts:
         """The handle of each edit that the request has, in the report's order; "" for none."""
         return tuple(applied.edit.handle for applied in self._result.applied)
 
+    @property
+    def tokens_shortened(self) -> int:
+        """Tokens that the agent's state lost before this fit and that the request lacks for it."""
+        if self.shortened is None:
+            return 0
+        again = set(self.handles)
+        edits = self.shortened.edits
+        return sum(edit.tokens_saved for edit in edits if edit.handle not in again)
+
     @cached_property
     def made_edits(self) -> bool:
         """Whether any edit is new; else all of them were made on earlier turns."""
@@ -215,7 +227,7 @@ class FittedFacts:
         the caller, which need not be picklable."""
         known = {name: getattr(self, name) for name, value in vars(FittedFacts).items()
                  if isinstance(value, cached_property)}  # fmt: skip
-        passing = dict.fromkeys(("chained", "streamed", "attempts"))
+        passing = dict.fromkeys(("chained", "shortened", "streamed", "attempts"))
         return {**passing, **known, "held_tokens": self.held_tokens, "hint": self.hint}
 
 

@@ -73,12 +73,13 @@ class SendStats:
     def count(self, fitted: Fitted | None, *, answered: bool, sends: int = 1) -> None:
         """Count a request that was sent."""
         self.requests += 1
-        if fitted is None or not fitted.changed:
+        if fitted is None or not (fitted.changed or facts_of(fitted).shortened):
             return
-        self.changed += 1
-        self.tokens_saved += fitted.tokens_before - fitted.tokens_after
         facts = facts_of(fitted)
-        too_long = 0 < facts.capacity < fitted.tokens_before
+        given = fitted.tokens_before + facts.tokens_shortened
+        self.changed += 1
+        self.tokens_saved += given - fitted.tokens_after
+        too_long = 0 < facts.capacity < given
         self.refusals_avoided += answered and bool(too_long or facts.repairs or sends > 1)
 
 

@@ -506,6 +506,35 @@ def test_a_middleware_shows_what_was_cut_and_gives_it_back(
     assert ours.history()[-1].undone
 
 
+@PERSIST
+def test_the_report_and_the_counters_tell_of_a_cut_wherever_it_was_made(persist: bool) -> None:
+    ours = TrimtabMiddleware(window=WINDOW, persist=persist)
+    reports = []
+
+    class Reports(AgentMiddleware[Any, Any, Any]):
+        def after_model(self, state: Any, runtime: Any) -> None:
+            reports.append((trimtab.of(ours).stats.cuts, ours.report))
+
+    with StrictProvider(lc.answers(), window=WINDOW) as provider:
+        agent = lc.agent(lc.openai_chat(provider.url), [ours, Reports()])
+        run(agent)
+    cuts = [0, *(cuts for cuts, _ in reports)]
+    after_cut = [report for n, (now, report) in enumerate(reports) if now > cuts[n]]
+    assert after_cut
+    for report in after_cut:
+        assert report is not None
+        assert ": reduced to " in report.reason
+        assert any(edit.new for edit in report.edits)
+        handles = [edit.handle for edit in report.edits]
+        assert len(handles) == len(set(handles))
+        assert report.tokens_before - report.tokens_after == report.tokens_saved > 1000
+    stats = ours.stats
+    assert stats.changed >= stats.cuts == len(after_cut)
+    assert stats.tokens_saved >= stats.tokens_archived * 0.9
+    assert stats.refusals_avoided > 0
+    assert "nothing" in reports[0][1].reason
+
+
 def test_threads_of_one_middleware_are_told_apart() -> None:
     ours = TrimtabMiddleware(window=WINDOW, persist=False)
     with StrictProvider([*lc.answers()[:9], "One.", "Two."], window=WINDOW) as provider:

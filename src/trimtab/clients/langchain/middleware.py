@@ -152,6 +152,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         messages = state["messages"]
         conversation = self._sessions.of_state(state)
         self._earlier.look_in_state(messages, conversation.sent)
+        conversation.shortened = None
         if not self._persist:
             return None
         head = self._head or RequestHead.from_history(messages)
@@ -169,6 +170,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
             return None
         if not changes:
             return None
+        conversation.shortened = fitted.report
         return {"messages": changes, **conversation.update(state)}
 
     async def abefore_model(

@@ -20,6 +20,7 @@ from trimtab.events import OnEvent
 from trimtab.forking import Lock
 from trimtab.journal.archive import ByHandle, Originals
 from trimtab.planning.presets import PresetName
+from trimtab.report import Report
 from trimtab.request.fitted import Fitted
 from trimtab.session import Session, SessionKeywords
 from trimtab.sessions.session_turns import undone_by
@@ -56,6 +57,8 @@ class ConversationSession:
     def __init__(self, key: str, session: Session, stored: bool, fits: SentFits) -> None:
         self.key, self.session, self._stored, self._fits = key, session, stored, fits
         self.sent: frozenset[str | None] = frozenset()
+        self.shortened: Report | None = None
+        """What was done to the agent's state for the call that comes next."""
         self._fitted: Fitted | None = None
 
     def fit(self, request: Any, **keywords: Unpack[FitKeywords]) -> Fitted:
