@@ -21,6 +21,7 @@ from typing import Any
 PROXY = "TRIMTAB_PROXY"
 """The variable with the proxy's address and token, as ``trimtab run`` sets it for its agent."""
 _ADDRESS = "http://127.0.0.1:4141"
+NO_PROXY = "trimtab: no proxy of yours is running. What was kept: trimtab status --total"
 _SECONDS = 0.5
 _MAX_BYTES = 1_000_000
 _SHOWN_KINDS = 3
@@ -38,7 +39,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--proxy", metavar="URL",
-        help=f"address of the proxy; default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
+        help=f"address of the proxy; default: {PROXY}, which trimtab run sets; else the one of "
+        f"yours that was started last and runs, else {_ADDRESS}",
     )  # fmt: skip
     parser.add_argument(
         "--total", action="store_true",
@@ -80,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
     with suppress(Exception):
         given = _given(args)
         session = args.session or _first(given, _SESSION_KEYS)
-        address, token = _proxy(args.proxy or os.environ.get(PROXY, ""))
-        status = _asked(address, token, session)
+        given_proxy = args.proxy or os.environ.get(PROXY, "")
+        status = _first_answer([given_proxy] if given_proxy else _own_proxies(), session)
         sys.stdout.write(_printed(status, given, as_json=args.json))
         sys.stdout.flush()
     return 0
@@ -113,18 +115,38 @@ def _first(given: dict[str, Any], keys: Sequence[str]) -> str:
     return next((str(given[key]) for key in keys if given.get(key)), "")
 
 
+def _own_proxies() -> list[str]:
+    """Where proxies of this user may run, the newest first: the dashboards that were kept, as
+    ``trimtab dashboard`` finds them, then the standard address."""
+    return [*_kept("dashboards").split(), _ADDRESS]
+
+
+def _first_answer(proxies: Sequence[str], session: str) -> dict[str, Any] | None:
+    """The status of the first proxy that answers; of those that know ``session``, if any does."""
+    first: dict[str, Any] | None = None
+    for url in proxies:
+        status = _asked(*_proxy(url), session)
+        if status and (not session or status.get("session") or status.get("candidates")):
+            return status
+        first = first or status
+    return first
+
+
 def _proxy(url: str) -> tuple[str, str]:
     """(address without a path, token) of a proxy; without a token in the URL, that of its file."""
-    scheme, _, rest = (url or _ADDRESS).partition("://")
+    scheme, _, rest = url.partition("://")
     host, _, path = rest.partition("/")
     token = path.removeprefix("token/").partition("/")[0] if path.startswith("token/") else ""
-    if not token:
-        token = os.environ.get("TRIMTAB_PROXY_TOKEN", "")
-    if not token:
-        home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-        with suppress(OSError), open(os.path.join(home, "trimtab", "proxy.token")) as file:
-            token = file.read().strip()
-    return host if scheme == "http" else "", token
+    token = token or path.partition("?token=")[2] or os.environ.get("TRIMTAB_PROXY_TOKEN", "")
+    return host if scheme == "http" else "", token or _kept("proxy.token")
+
+
+def _kept(name: str) -> str:
+    """The text of a state file of this user; "" if there is none."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    with suppress(OSError, ValueError), open(os.path.join(home, "trimtab", name)) as file:
+        return file.read().strip()
+    return ""
 
 
 def _asked(host: str, token: str, session: str) -> dict[str, Any] | None:
@@ -167,7 +189,7 @@ def _printed(status: dict[str, Any] | None, given: dict[str, Any], *, as_json: b
 def line(status: dict[str, Any] | None) -> str:
     """``trimtab 41% of 196k · 48k cut (result ×12, fold ×2) · trimtab recall rn5ee4xezey``."""
     if not status:
-        return "trimtab: no proxy answers"
+        return NO_PROXY
     if names := status.get("candidates"):
         return f"trimtab: several sessions begin so: {', '.join(names)}"
     if not status.get("session"):

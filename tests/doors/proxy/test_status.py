@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from proxies import ask, proxied, settled
 
-from trimtab.cli import main
+from trimtab.cli import main, state_files
+from trimtab.cli.status import NO_PROXY
 from trimtab.config import load
 from trimtab.proxy.agents import LaunchContext, agent_for
 from trimtab_lab.testing import StrictProvider
@@ -132,6 +133,18 @@ def test_another_session_is_not_shown_and_without_a_name_the_newest_is(
     assert (found["session"], found["requests"], found["edits"]) == (SESSION, 3, {"fold": 1})
 
 
+def test_a_proxy_that_runs_is_found_as_the_dashboard_is(session, capsys, monkeypatch):
+    line = said(capsys, monkeypatch)
+    monkeypatch.delenv("TRIMTAB_PROXY")
+    state_files.keep_dashboard(session.dashboard)
+    state_files.keep_dashboard("http://127.0.0.1:1/_trimtab/?token=of-one-that-has-ended")
+    assert said(capsys, monkeypatch) == line
+    with StrictProvider() as provider, proxied(provider.url) as newer:
+        state_files.keep_dashboard(newer.dashboard)
+        assert said(capsys, monkeypatch) == "trimtab: no request yet\n"
+        assert said(capsys, monkeypatch, "--session", SESSION) == line
+
+
 def test_a_session_is_known_by_how_its_id_begins(session, capsys, monkeypatch):
     line = said(capsys, monkeypatch, "--session", SESSION)
     assert said(capsys, monkeypatch, "--session", SESSION[:6]) == line
@@ -176,13 +189,13 @@ def test_without_a_proxy_it_says_so_or_nothing_and_ends_well(given, capsys, monk
         monkeypatch.setenv("TRIMTAB_PROXY", f"http://127.0.0.1:{taken.getsockname()[1]}/token/x")
         out = said(capsys, monkeypatch, given=given)
     hook = isinstance(given, dict) and "hook_event_name" in given
-    assert out == ("" if hook else "trimtab: no proxy answers\n")
+    assert out == ("" if hook else f"{NO_PROXY}\n")
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "http://", "https://x/y", "http://[::1"])
 def test_an_address_that_is_none_does_not_fail_either(address, capsys, monkeypatch):
     out = said(capsys, monkeypatch, "--proxy", address, given=STATUS_LINE)
-    assert out in ("", "trimtab: no proxy answers\n")
+    assert out in ("", f"{NO_PROXY}\n")
 
 
 def test_it_loads_nothing_but_itself():
