@@ -68,10 +68,12 @@ class SentFits:
 
         A title or summary that a framework asks for is no turn of a conversation.
         """
-        if facts_of(fitted).is_client_request:
+        facts = facts_of(fitted)
+        if facts.is_client_request:
             return
-        if facts_of(fitted).made_edits:
-            self.stats.cuts += 1
+        if facts.made_edits:
+            earlier = () if facts.shortened is None else facts.shortened.edits
+            self.stats.cuts += not any(edit.new for edit in earlier)
             new = (edit for edit in fitted.report.edits if edit.new)
             self.stats.tokens_archived += sum(edit.tokens_saved for edit in new)
         id = fitted.conversation if conversation is None else conversation

@@ -506,9 +506,15 @@ def test_a_middleware_shows_what_was_cut_and_gives_it_back(
     assert ours.history()[-1].undone
 
 
-@PERSIST
-def test_the_report_and_the_counters_tell_of_a_cut_wherever_it_was_made(persist: bool) -> None:
-    ours = TrimtabMiddleware(window=WINDOW, persist=persist)
+@pytest.mark.parametrize(
+    ("persist", "preset"), [(True, "in-place"), (True, "balanced"), (False, "balanced")]
+)
+def test_the_report_and_the_counters_tell_of_a_cut_wherever_it_was_made(
+    persist: bool, preset: Any
+) -> None:
+    ours = TrimtabMiddleware(
+        window=WINDOW, persist=persist, settings=trimtab.Settings(preset=preset)
+    )
     reports = []
 
     class Reports(AgentMiddleware[Any, Any, Any]):

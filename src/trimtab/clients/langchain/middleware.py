@@ -42,7 +42,7 @@ from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.planning.presets import PresetName
 from trimtab.reducers.articles.article import ArticleRule
 from trimtab.report import Report, ReportEdit
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.session import learned_limits
@@ -168,9 +168,10 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         except Exception as error:
             failed(error)
             return None
+        if changes or facts_of(fitted).made_edits:  # steps taken out stay in the state
+            conversation.shortened = fitted.report
         if not changes:
             return None
-        conversation.shortened = fitted.report
         return {"messages": changes, **conversation.update(state)}
 
     async def abefore_model(

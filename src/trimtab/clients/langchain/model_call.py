@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest
 from langchain_core.messages import AIMessage
@@ -17,8 +17,8 @@ from langgraph.errors import GraphBubbleUp
 from trimtab.clients.langchain.adapter import MessageAdapter
 from trimtab.clients.langchain.request_head import RequestHead
 from trimtab.clients.langchain.session_cache import ConversationSession
-from trimtab.request.fitted import Fitted, facts_of
-from trimtab.retry.flow import Accepted, Refused, flow
+from trimtab.request.fitted import Fitted
+from trimtab.retry.flow import Accepted, Fit, Refused, flow
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals.exceptions import error_parts
 from trimtab.sessions.edit_history import take_back
@@ -45,7 +45,7 @@ class ModelCall:
         if window is not None:
             fit_keywords["window"] = window
         self._run = flow(
-            self._adapter.body, partial(_fit, conversation, fit_keywords),
+            self._adapter.body, partial(_fit, conversation.fit, fit_keywords),
             key=key_for(head.provider, head.model),
             undo=partial(take_back, conversation.session), **keywords,
         )  # fmt: skip
@@ -74,12 +74,8 @@ class ModelCall:
         self.ready = with_fitted(self._request, self._adapter, send.request)
 
 
-def _fit(
-    conversation: ConversationSession, keywords: FitKeywords, request: Any, **more: Any
-) -> Fitted:
-    fitted = conversation.fit(request, **cast(FitKeywords, {**keywords, **more}))
-    facts_of(fitted).shortened = conversation.shortened
-    return fitted
+def _fit(fit: Fit, fit_keywords: Mapping[str, Any], request: Any, **keywords: Any) -> Fitted:
+    return fit(request, **{**fit_keywords, **keywords})
 
 
 def with_fitted(

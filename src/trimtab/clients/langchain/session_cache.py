@@ -21,7 +21,7 @@ from trimtab.forking import Lock
 from trimtab.journal.archive import ByHandle, Originals
 from trimtab.planning.presets import PresetName
 from trimtab.report import Report
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.session import Session, SessionKeywords
 from trimtab.sessions.session_turns import undone_by
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
@@ -66,6 +66,7 @@ class ConversationSession:
         self._fitted = self.session.fit(
             request, conversation=self.key if self._stored else None, **keywords
         )
+        facts_of(self._fitted).shortened = self.shortened
         self._fits.add(self.session, self._fitted, self.key)
         return self._fitted
 
