@@ -37,6 +37,8 @@ __all__ = [
     "tokens",
 ]
 
+SMALL_WINDOW = re.compile(r"claude-(?:[23]|haiku|(?:opus|sonnet)-4(?:-[0-5])?(?!-?\d))")
+"""Claude models with a window of 200k tokens, which take 100 images; all others take 600."""
 CLAUDE_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2}))?(?!\d)")
 
 
@@ -320,8 +322,9 @@ def _claude_totals(body: dict[str, Any], messages: list[Any]) -> Iterator[str]:
             media += block.get("type") in ("image", "document")
     if len(marked) > 4:
         yield f"a maximum of 4 blocks with cache_control, found {len(marked)}"
-    if media > 100:
-        yield f"too many images and documents: {media} > 100"
+    most = 100 if SMALL_WINDOW.search(str(body.get("model") or "")) else 600
+    if media > most:
+        yield f"too many images and documents: {media} > {most}"
 
 
 # --- signed thinking: what stood before it must still stand before it -----------------------------

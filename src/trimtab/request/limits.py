@@ -97,7 +97,7 @@ def effective_limits(
         target=1.0 if own else target,
         body_bytes=byte_limit(settings, transcript),
         result_chars=settings.result_chars,
-        images=hard.get("images") if settings.images is None else settings.images,
+        images=_image_limit(settings, transcript),
         image_pixels=settings.image_pixels or hard.get("image_pixels"),
         many_image_pixels=None if settings.image_pixels else hard.get("many_image_pixels"),
         image_bytes=settings.image_bytes or hard.get("image_bytes"),
@@ -106,6 +106,21 @@ def effective_limits(
         history=None if own or settings.target is not None else PRESETS[settings.preset].history,
     )
     return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
+
+
+SMALL_WINDOW = 200_000
+"""Tokens: Claude takes fewer images where the model's window is no larger (docs, vision)."""
+
+
+def _image_limit(settings: Settings, transcript: Transcript) -> int | None:
+    """The most images that the provider takes in a request; None if it names no number."""
+    if settings.images is not None:
+        return settings.images
+    hard = rules.hard_limits(transcript)
+    found = models.find(settings.model or transcript.facts.model or "")
+    if found is not None and found.window <= SMALL_WINDOW:
+        return hard.get("images_in_small_window", hard.get("images"))
+    return hard.get("images")
 
 
 def byte_limit(settings: Settings, transcript: Transcript) -> int | None:

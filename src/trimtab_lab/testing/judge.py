@@ -14,6 +14,7 @@ from trimtab.formats import FORMATS, find, read, rules
 from trimtab.formats.rules import Violation
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
+from trimtab.pricing import models
 from trimtab.transcript.model import Part
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter, counter_for
@@ -83,8 +84,7 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
         verdict.when = f"rule:{record.violations[0].rule}"
         verdict.facts = _broken_rule(transcript, api.format, record.violations)
         return verdict
-    hard_limits = rules.hard_limits(transcript)
-    images = config.images if config.images is not None else hard_limits.get("images")
+    images = _image_limit(transcript) if config.images is None else config.images
     # A request that only counts is held to the same rules (count_tokens refuses what the model
     # would refuse), not to the window.
     problem = _images(transcript, images)
@@ -202,6 +202,12 @@ def _message_type(transcript: Transcript, path: Path) -> str:
 
 
 # --- sizes -----------------------------------------------------------------------------------
+
+
+def _image_limit(transcript: Transcript) -> int | None:
+    limits, model = rules.hard_limits(transcript), models.find(transcript.facts.model or "")
+    is_small = model is not None and model.window <= 200_000
+    return limits.get("images_in_small_window" if is_small else "images", limits.get("images"))
 
 
 def _images(transcript: Transcript, limit: int | None) -> RefusalFacts:

@@ -280,3 +280,20 @@ def test_odd_files_too(options: dict[str, Any]) -> None:
     found = payloads.picture(part("anthropic", clear.getvalue(), "WEBP"))
     assert found is not None
     assert found[:2] == (321, 123)
+
+
+@pytest.mark.parametrize(
+    ("model", "many", "left"),
+    [
+        ("claude-haiku-4-5", 120, 100),
+        ("claude-opus-4-8", 120, 120),
+        ("claude-opus-4-8", 601, 600),
+        ("claude-unheard-of-9", 120, 120),
+    ],
+)
+def test_a_model_with_a_large_window_takes_600_images(model: str, many: int, left: int) -> None:
+    source = {"type": "url", "url": "https://example.com/a.png"}
+    content = [{"type": "image", "source": source}] * many + [{"type": "text", "text": "Which?"}]
+    body = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    sent = trimtab.fit(body, window=2_000_000).request
+    assert sum(one["type"] == "image" for one in sent["messages"][0]["content"]) == left

@@ -518,7 +518,9 @@ TABLE = RuleTable(
         scan_ends(first_user=True, last_user=refuses_prefill),
     ),
     may_drop_reasoning=is_earlier_turn,
-    limits={"request_bytes": 32 * 1024 * 1024, "images": 100},
+    # platform.claude.com/docs, vision: 100 images "for models with a 200k-token context window",
+    # 600 "for all other models".
+    limits={"request_bytes": 32 * 1024 * 1024, "images": 600, "images_in_small_window": 100},
     dialect_limits=(
         DialectLimit("image_pixels", 8_000, TOO_WIDE, VISION, frozenset({"anthropic"}), "claude"),
         DialectLimit(
