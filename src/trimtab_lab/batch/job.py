@@ -18,7 +18,7 @@ from trimtab.errors import InvalidSetting, expect
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
 from trimtab_lab.batch import engines, files, manifest, sources
 from trimtab_lab.batch.records import RecordOptions
-from trimtab_lab.batch.shard import WORK, BatchJob, ShardDone, done_name
+from trimtab_lab.batch.shard import WORK, BatchJob, ShardDone, check_settings, done_name
 from trimtab_lab.batch.sources import Shard
 
 SHARD_BYTES = 32_000_000
@@ -72,9 +72,12 @@ def run(
     facts = _facts(source, source_files, wanted, shard_bytes)
     identity = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
     folder = files.folder(out)
-    if (known := _begin(folder, facts, identity)) is not None:
+    if (known := _earlier_run(folder, facts, identity)) is not None:
         return Finished(known, known["shards"], known["shards"])
     shards = sources.shards(source_files, shard_bytes)
+    check_settings(shards, wanted)
+    with folder.write(JOB) as file:
+        file.write(json.dumps({"job": identity, **facts}, indent=1).encode())
     done = _done_before(folder, shards, identity)
     taken_up = len(done)
     job, processes = BatchJob(source, out, wanted, identity), jobs or os.cpu_count() or 1
@@ -140,38 +143,53 @@ def _as_json(value: Any) -> Any:
     return repr(value)
 
 
-def _begin(
+def _earlier_run(
     folder: files.OutputFolder, facts: dict[str, Any], identity: str
 ) -> dict[str, Any] | None:
-    """Claim the output folder for this job.  Return the manifest if the job is finished.
+    """The manifest of this job if it is finished.  A run that wrote no record is removed.
 
     Raises InvalidSetting if the folder contains another run or other files.
     """
-    names = folder.names()
-    partial = [name for name in names if Path(name).name.startswith(files.PARTIAL)]
+    names = set(folder.names())
+    partial = {name for name in names if Path(name).name.startswith(files.PARTIAL)}
     for name in partial:
         folder.remove(name)
-    for name in (manifest.NAME, JOB):
-        if (data := folder.read(name)) is None:
-            continue
-        before = json.loads(data)
-        if before.get("job") != identity:
-            other = [key for key, value in facts.items() if before.get(key) != value]
-            raise InvalidSetting(
-                f"the output folder holds a run with other {', '.join(other)}: use the same "
-                "arguments, or give another folder"
-            )
-        if name == manifest.NAME:
+    if (data := folder.read(manifest.NAME)) is not None:
+        finished: dict[str, Any] = json.loads(data)
+        if finished.get("job") == identity:
             _clean(folder)
-            return dict(before)
-        return None
-    if set(names) - set(partial):
+            return finished
+        if finished["records"]["written"]:
+            raise _another_run(finished, facts)
+        for name in (*finished["files"], manifest.NAME):
+            folder.remove(name)
+    elif (data := folder.read(JOB)) is not None:
+        begun = json.loads(data)
+        if begun.get("job") != identity:
+            raise _another_run(begun, facts)
+    elif names - partial:
         raise InvalidSetting(
             "the output folder holds files that are not from a batch run: give a new or empty one"
         )
-    with folder.write(JOB) as file:
-        file.write(json.dumps({"job": identity, **facts}, indent=1).encode())
     return None
+
+
+def _another_run(before: dict[str, Any], facts: dict[str, Any]) -> InvalidSetting:
+    other = [key for key in facts if key != "settings" and before.get(key) != facts[key]]
+    theirs, ours = before.get("settings", {}), facts["settings"]
+    other += [
+        f"{name} ({_shown(theirs, name)}, now {_shown(ours, name)})"
+        for name in sorted({*theirs, *ours})
+        if theirs.get(name) != ours.get(name)
+    ]
+    return InvalidSetting(
+        f"the output folder holds a run with other {', '.join(other)}: use the same arguments, "
+        "or give another folder"
+    )
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    return json.dumps(settings[name], ensure_ascii=False) if name in settings else "not given"
 
 
 def _done_before(

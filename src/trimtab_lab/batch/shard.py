@@ -9,12 +9,13 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import IO, Any, Protocol
 
-from trimtab.errors import InvalidRequest
+from trimtab.errors import InvalidRequest, InvalidSetting
 from trimtab.jsontext.parsing import dump
 from trimtab_lab.batch import files, parquet_rows, session_logs, sources
 from trimtab_lab.batch.records import RecordFit, RecordOptions, digest, failed, fit_line, fit_value
@@ -23,6 +24,8 @@ from trimtab_lab.batch.sources import Shard, SourceRecord
 WORK = "unfinished"
 """The folder in the output for files that are needed until all shards are done."""
 GZIP_LEVEL = 6
+MAX_PROBED = 20
+"""How many records are tried before a run, to find a setting that no record can be fitted with."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,25 @@ class _Summing(io.RawIOBase):
         return self._size
 
 
+def check_settings(shards: Iterable[Shard], wanted: RecordOptions) -> None:
+    """Raise the InvalidSetting with which each of the first records would fail."""
+    problem = ""
+    for record in islice(chain.from_iterable(map(sources.records, shards)), MAX_PROBED):
+        if isinstance(record.value, InvalidRequest):
+            continue
+        if isinstance(record.value, bytes):
+            error = _fit_text(record, wanted).error
+        else:
+            error = fit_value(parquet_rows.to_record(record.value), wanted).error
+        kind = "" if error is None else error["error"]
+        if kind == InvalidSetting.__name__:
+            problem = problem or error["message"]
+        elif kind != InvalidRequest.__name__:
+            return  # one record at least is fitted, or too long: the settings are good for it
+    if problem:
+        raise InvalidSetting(problem)
+
+
 class _Part(Protocol):
     """The writer of fitted records."""
 
@@ -190,11 +212,7 @@ class _LinePart:
 
     def add(self, record: SourceRecord) -> RecordFit:
         """See ``_Part``."""
-        wanted = self._wanted
-        if record.facts is not None:
-            settings = record.facts | wanted.settings
-            wanted = replace(wanted, settings=settings, key=session_logs.KEY)
-        fit = fit_line(record.value, wanted)
+        fit = _fit_text(record, self._wanted)
         if fit.error is None:
             self._file.write(fit.output + b"\n")
         return fit
@@ -228,6 +246,14 @@ class _RowPart:
     def close(self) -> None:
         """See ``_Part``."""
         self._writer.close()
+
+
+def _fit_text(record: SourceRecord, wanted: RecordOptions) -> RecordFit:
+    """Fit a record that is JSON text, by what is known of the log that it is from."""
+    if record.facts is not None:
+        settings = record.facts | wanted.settings
+        wanted = replace(wanted, settings=settings, key=session_logs.KEY)
+    return fit_line(record.value, wanted)
 
 
 def _line(value: Any) -> bytes:

@@ -201,6 +201,37 @@ def test_a_folder_of_another_run_is_left_alone(
     assert contents(out) == before
 
 
+@pytest.mark.parametrize(
+    "options", [{"window": None}, {"window": None, "model": "gpt4o"}, {"format": "openai"}]
+)
+def test_a_wrong_setting_ends_the_run_before_anything_is_written(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    source = written(tmp_path / "in.jsonl", ["nope", CHAT, CHAT])
+    with pytest.raises(InvalidSetting):
+        run(source, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_record_whose_own_model_is_unknown_fails_alone(tmp_path: Path) -> None:
+    records = [CHAT | {"model": "of-our-house"}, CHAT | {"model": "gpt-4.1"}]
+    source = written(tmp_path / "in.jsonl", records)
+    assert run(source, tmp_path / "out", window=None).manifest["errors"] == {"InvalidSetting": 1}
+
+
+def test_the_setting_that_differs_is_named(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "out")
+    with pytest.raises(InvalidSetting, match=r"other reserve \(not given, now 10\), window \(3000"):
+        run(corpus, tmp_path / "out", window=3_100, reserve=10)
+
+
+def test_a_run_that_wrote_no_record_does_not_block_the_folder(tmp_path: Path) -> None:
+    source, out = written(tmp_path / "in.jsonl", [{"talk": CHAT}]), tmp_path / "out"
+    assert run(source, out).manifest["records"]["failed"] == 1
+    assert run(source, out, key="talk").manifest["records"]["written"] == 1
+    assert not lines_of(out, "errors/*.jsonl")
+
+
 def test_a_folder_with_other_files_or_within_the_source_is_refused(
     corpus: Path, tmp_path: Path
 ) -> None:
