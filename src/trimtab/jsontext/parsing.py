@@ -132,6 +132,9 @@ def _unreadable(error: Exception) -> InvalidRequest:
     if isinstance(error, RecursionError):
         return InvalidRequest(f"nested more than {MAX_DEPTH} levels deep; flatten the request")
     if isinstance(error, json.JSONDecodeError):
+        size = len(error.doc.rstrip())
+        if size and (error.pos >= size or error.msg.startswith("Unterminated string")):
+            return InvalidRequest(f"not JSON: cut off after {size:,} characters; send all of it")
         return InvalidRequest(f"not JSON: {error}; send one JSON value")
     if isinstance(error, TypeError):
         return InvalidRequest(f"no JSON value: {error}; give JSON values alone")

@@ -52,6 +52,20 @@ def relative(name: str, source: str) -> str:
     return name.removeprefix(source).lstrip("/") or name.rpartition("/")[2]
 
 
+def named(relative_name: str, source: str) -> str:
+    """The name of the file of the source that ``relative`` gave this name."""
+    alone = source.replace(os.sep, "/").rpartition("/")[2] == relative_name
+    return source if alone and not is_folder(source) else f"{source.rstrip('/')}/{relative_name}"
+
+
+def is_folder(name: str) -> bool:
+    """Whether ``name`` is a folder.  Raises MissingExtra."""
+    if not is_address(name):
+        return os.path.isdir(name)
+    system, path = remote(name)
+    return bool(system.isdir(path))
+
+
 def _local_files(name: str) -> list[SourceFile]:
     top = Path(name)
     inside = top.rglob("*") if top.is_dir() else [top]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -52,22 +52,24 @@ def run(
 ) -> Finished:
     """Fit every record of ``src`` (a file, a folder, an address) into the folder ``dst``.
 
-    Takes the keywords of ``trimtab.fit``.  ``key``: the key of a record that has the request.
-    ``originals``: whether to write what edits replaced, by handle.  ``jobs``: processes (None: one
-    per core; 1: this process).  ``engine``: "local" or "ray".  ``shard_bytes``: bytes of input per
-    output file.  ``progress`` is called with (bytes done, bytes in all, bytes this run did).
+    Takes the keywords of ``trimtab.fit``; unless a preset is given, ``trigger`` and ``target`` are
+    1, as no turn follows that room would be left for.  ``key``: the key of a record that has the
+    request.  ``originals``: whether to write what edits replaced, by handle.  ``jobs``: processes
+    (None: one per core; 1: this process).  ``engine``: "local" or "ray".  ``shard_bytes``: bytes of
+    input per output file.  ``progress`` is called with (bytes done, bytes in all, bytes this run
+    did).
 
     The output depends on the input and the settings alone.  Raises InvalidSetting if ``dst``
-    contains anything but this run, MissingExtra, OSError.
+    contains anything but this run, ``src`` has no record, or its first records show that a setting
+    is wrong; MissingExtra, OSError.
     """
     check_names(keywords, FitKeywords.__annotations__.keys(), "run")
     expect(type(shard_bytes) is int and shard_bytes > 0, "shard_bytes", shard_bytes, "bytes")
     expect(jobs is None or (type(jobs) is int and jobs > 0), "jobs", jobs, "a number of processes")
     work = engines.engine(engine)
-    source, out = _absolute(src), _absolute(dst)
-    if f"{out}/".startswith(f"{source}/"):
-        raise InvalidSetting(f"{out} is in {source}, which is read: give another folder")
-    wanted = RecordOptions(with_keywords(Settings(), keywords), key, originals)
+    source, out = _absolute("src", src), _absolute("dst", dst)
+    _expect_folder(out, source)
+    wanted = RecordOptions(_with_defaults(with_keywords(Settings(), keywords)), key, originals)
     source_files = files.found(source, tuple(sources.KINDS))
     facts = _facts(source, source_files, wanted, shard_bytes)
     identity = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
@@ -82,7 +84,7 @@ def run(
     taken_up = len(done)
     job, processes = BatchJob(source, out, wanted, identity), jobs or os.cpu_count() or 1
     done |= _fit_missing(work, job, shards, done, processes, progress)
-    return Finished(_finish(folder, facts, identity, list(done.values())), len(shards), taken_up)
+    return Finished(_finish(folder, source, facts, identity, done.values()), len(shards), taken_up)
 
 
 def _fit_missing(
@@ -107,9 +109,35 @@ def _fit_missing(
     return {shard.number: shard for shard in work(job, missing, processes, tell)}
 
 
-def _absolute(name: str | os.PathLike[str]) -> str:
+def _absolute(which: str, name: str | os.PathLike[str]) -> str:
+    one = "one file, folder or address" if which == "src" else "the folder of the output"
+    expect(isinstance(name, (str, os.PathLike)), which, name, one)
     text = os.fspath(name)
     return text.rstrip("/") if files.is_address(text) else os.path.abspath(text)
+
+
+def _expect_folder(out: str, source: str) -> None:
+    """Raise InvalidSetting for an output that cannot be a folder of its own."""
+    if out == source:
+        raise InvalidSetting(f"{out} is what is read: give another folder for the output")
+    if f"{out}/".startswith(f"{source}/"):
+        raise InvalidSetting(f"{out} is in {source}, which is read: give another folder")
+    if ends := [end for end in sources.KINDS if out.endswith(end)]:
+        raise InvalidSetting(
+            f"{out}: the output is a folder of several files; give its name, without {ends[-1]}"
+        )
+    if not files.is_address(out) and os.path.isfile(out):
+        raise InvalidSetting(f"{out} is a file: give a folder for the output")
+
+
+def _with_defaults(given: Settings) -> Settings:
+    """The settings with those that suit a record: it is cut only if it must be, and to the limit.
+    A preset that is given decides both."""
+    if "preset" in given.given:
+        return given
+    if "window_trigger" in given.given:
+        return Settings(target=1.0) | given
+    return Settings(trigger=1.0, target=1.0) | given
 
 
 def _facts(
@@ -207,16 +235,23 @@ def _done_before(
 
 
 def _finish(
-    folder: files.OutputFolder, facts: dict[str, Any], identity: str, done: list[ShardDone]
+    folder: files.OutputFolder,
+    source: str,
+    facts: dict[str, Any],
+    identity: str,
+    shards_done: Iterable[ShardDone],
 ) -> dict[str, Any]:
     """Write the manifest, then remove the files of the unfinished run."""
-    done.sort(key=lambda one: one.number)
+    done = sorted(shards_done, key=lambda one: one.number)
     written = {
         name: file for one in done for name, file in sorted(one.files.items())
         if not name.startswith(f"{WORK}/")
     }  # fmt: skip
+    summed = dict(manifest.summed(folder, done))
+    firsts = summed["first_errors"]
+    summed["first_errors"] = {kind: _with_line(first, source) for kind, first in firsts.items()}
     tree = {
-        "manifest": 1, "job": identity, **facts, **manifest.summed(folder, done),
+        "manifest": 1, "job": identity, **facts, **summed,
         "shards": len(done),
         "files": {name: {"bytes": size, "sha256": sum_} for name, (size, sum_) in written.items()},
     }  # fmt: skip
@@ -224,6 +259,12 @@ def _finish(
         file.write(json.dumps(tree, indent=1, ensure_ascii=False).encode())
     _clean(folder)
     return tree
+
+
+def _with_line(first: dict[str, Any], source: str) -> dict[str, Any]:
+    if first["kind"] not in sources.BY_LINE:
+        return first
+    return {**first, "line": sources.line_at(files.named(first["file"], source), first["at"])}
 
 
 def _clean(folder: files.OutputFolder) -> None:

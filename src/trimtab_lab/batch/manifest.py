@@ -112,7 +112,7 @@ class _Sums:
             },
             "errors": dict(sorted(self.errors.items())),
             "first_errors": {
-                kind: {key: row[key] for key in ("file", "at", "message")}
-                for kind, (_, row) in sorted(self.first.items())
+                error: {key: row[key] for key in ("file", "at", "kind", "message")}
+                for error, (_, row) in sorted(self.first.items())
             },
         }  # fmt: skip

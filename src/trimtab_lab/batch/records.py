@@ -22,6 +22,11 @@ from trimtab_lab.batch.conversations import FittedRecord
 HOLDERS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
 """Keys under which logs keep a request, in the order they are tried."""
 _LISTS = ("messages", "input", "contents")
+_CAUSES = {
+    "not JSON": ("not JSON", "not UTF-8"),
+    "no request": ("no request format", "the record has no request"),
+}
+"""What is counted apart of the records that are no request: how the errors' messages begin."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class RecordFit:
 
 def fit_line(line: bytes, wanted: RecordOptions) -> RecordFit:
     """Fit one line (or one document) of JSON text; unchanged parts keep their bytes."""
-    record_digest = digest(line)
+    record_digest, line = digest(line), line.strip()
     try:
         fit = _fit_as_request(line, wanted)
         if fit is not None:
@@ -138,6 +143,9 @@ def failed(error: Exception, record_digest: str) -> RecordFit:
     if isinstance(error, CannotFit):
         row |= error.as_dict()
         kind = f"{kind}: {error.limit}"
+    elif isinstance(error, InvalidRequest):
+        causes = [cause for cause, begins in _CAUSES.items() if str(error).startswith(begins)]
+        kind = ": ".join([kind, *causes])
     return RecordFit(None, {"digest": record_digest, "error": kind}, row)
 
 

@@ -124,7 +124,9 @@ class _Outputs:
         damage = record.value if isinstance(record.value, InvalidRequest) else None
         fit = self._part.add(record) if damage is None else failed(damage, digest(str(damage)))
         place = {"file": files.relative(record.name, self._source), "at": record.at}
-        why = {} if fit.error is None else {**place, "message": fit.error["message"]}
+        why = {} if fit.error is None else {
+            **place, "kind": self._shard.kind, "message": fit.error["message"],
+        }  # fmt: skip
         self._rows.write(_line({**fit.row, **why}))
         if fit.error is not None:
             if self._errors is None:
@@ -171,20 +173,23 @@ class _Summing(io.RawIOBase):
 
 
 def check_settings(shards: Iterable[Shard], wanted: RecordOptions) -> None:
-    """Raise the InvalidSetting with which each of the first records would fail."""
-    problem = ""
+    """Raise the InvalidSetting with which each of the first records would fail, or one that says
+    that there is no record."""
+    problem, is_empty = "", True
     for record in islice(chain.from_iterable(map(sources.records, shards)), MAX_PROBED):
+        is_empty = False
         if isinstance(record.value, InvalidRequest):
             continue
         if isinstance(record.value, bytes):
             error = _fit_text(record, wanted).error
         else:
             error = fit_value(parquet_rows.to_record(record.value), wanted).error
-        kind = "" if error is None else error["error"]
-        if kind == InvalidSetting.__name__:
-            problem = problem or error["message"]
-        elif kind != InvalidRequest.__name__:
+        if error is None or error["error"] not in ("InvalidSetting", "InvalidRequest"):
             return  # one record at least is fitted, or too long: the settings are good for it
+        if error["error"] == "InvalidSetting":
+            problem = problem or error["message"]
+    if is_empty:
+        raise InvalidSetting("there is no record in it: give a file with requests, one a line")
     if problem:
         raise InvalidSetting(problem)
 

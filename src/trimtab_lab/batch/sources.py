@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
@@ -24,9 +25,14 @@ KINDS = {
 }  # fmt: skip
 """File suffix → how the file is read: JSON lines, gzipped JSON lines, one JSON value per file, or
 rows."""
+BY_LINE = ("lines", "packed")
+"""The kinds in which a record is a line."""
 _PACKED_TIMES = 5
 """Estimated bytes of JSON per byte of gzip, for shards of small files; 4 to 8 in recorded
 sessions."""
+
+
+_READ_BYTES = 1_000_000
 
 
 class Piece(NamedTuple):
@@ -156,6 +162,19 @@ def _document(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
         yield from _conversations(piece.name, data, len(data))
     else:
         yield SourceRecord(piece.name, 0, data, len(data))
+
+
+def line_at(name: str, at: int) -> int:
+    """The number, from 1, of the line that begins at this offset of the unpacked file."""
+    with ExitStack() as open_files:
+        file: Any = open_files.enter_context(files.opened(name))
+        if name.endswith(".gz"):
+            file = open_files.enter_context(gzip.open(file))
+        breaks = 0
+        while at > 0 and (data := file.read(min(at, _READ_BYTES))):
+            breaks += data.count(b"\n")
+            at -= len(data)
+    return breaks + 1
 
 
 def _conversations(name: str, data: bytes | None, size: int) -> Iterator[SourceRecord]:

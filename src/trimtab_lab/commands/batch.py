@@ -70,13 +70,15 @@ def run(args: Namespace) -> int:
             raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
         raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
     print("\n".join(map(clean, _summary(finished, args.out))), file=sys.stderr)
-    records = finished.manifest["records"]
-    if records["read"] and not records["written"]:
+    records, errors = finished.manifest["records"], finished.manifest["errors"]
+    if not records["written"]:
         none = f"none of {many(records['read'], 'record')} could be fitted"
-        raise ExitWith(
-            VIOLATIONS,
-            f"{none}; --key names where a record has its request",
-        )
+        advice = {
+            "InvalidRequest: no request": "; --key names where a record has its request",
+            "InvalidRequest: not JSON": "; give JSON lines (.jsonl), JSON (.json) or .parquet",
+        }
+        (cause,) = errors if len(errors) == 1 else ("",)
+        raise ExitWith(VIOLATIONS, none + advice.get(cause, ""))
     return VIOLATIONS if records["failed"] and not args.allow_failures else DONE
 
 
@@ -97,15 +99,26 @@ def _summary(finished: Any, out: str) -> list[str]:
         f"{sums['tokens_after']:>13,} tokens"
         for kind, sums in distinct["edits"].items()
     ]
+    if repairs := distinct["repairs"]:
+        by_rule = ", ".join(f"{count:,} × {rule}" for rule, count in repairs.items())
+        total = many(sum(repairs.values()), "repair")
+        lines.append(f"  {total}: {by_rule}; --strict makes errors of them")
     if records["failed"]:
         lines.append(f"{records['failed']:,} could not be fitted: see {out}/errors")
         for kind, count in tree["errors"].items():
-            first = tree.get("first_errors", {}).get(
-                kind
-            )  # a manifest of an older version has none
-            why = f", first {first['file']}, {first['at']}: {first['message']}" if first else ""
+            # a manifest of an older version has no first errors
+            first = tree.get("first_errors", {}).get(kind)
+            why = f", first {_place(first)}: {first['message']}" if first else ""
             lines.append(f"  {count:,} × {kind}{why}")
     return lines
+
+
+def _place(first: dict[str, Any]) -> str:
+    """``in.jsonl, line 3 (byte 286,723)``."""
+    if "line" in first:
+        return f"{first['file']}, line {first['line']:,} (byte {first['at']:,})"
+    unit = {"parquet": "row", "session": "conversation"}.get(first.get("kind", ""))
+    return f"{first['file']}, {unit} {first['at'] + 1:,}" if unit else str(first["file"])
 
 
 class _BatchProgress:

@@ -84,8 +84,10 @@ def test_the_command_fails_where_records_failed_unless_that_is_allowed(tmp_path,
     said = capsys.readouterr().err
     assert "1 of 4 records written" in said
     assert "3 could not be fitted: see " in said
-    assert "  3 × InvalidRequest, first kimi.jsonl, 0: a session log of Kimi, which " in said
-    (first,) = json.loads((tmp_path / "out" / "manifest.json").read_text())["first_errors"].values()
+    assert "  1 × InvalidRequest, first kimi.jsonl, conversation 1: a session log of Kimi" in said
+    assert "  2 × InvalidRequest: no request, first odd.jsonl, line 1 (byte 0): " in said
+    firsts = json.loads((tmp_path / "out" / "manifest.json").read_text())["first_errors"]
+    first = firsts["InvalidRequest"]
     assert (first["file"], first["at"]) == ("kimi.jsonl", 0)
     errors = sorted((tmp_path / "out" / "errors").iterdir())
     files = [json.loads(line)["file"] for path in errors for line in path.read_text().splitlines()]
@@ -95,11 +97,12 @@ def test_the_command_fails_where_records_failed_unless_that_is_allowed(tmp_path,
 def test_the_first_of_each_kind_is_the_first_of_the_corpus_however_often_it_is_read():
     from trimtab_lab.batch.manifest import _Sums
 
+    first = {"file": "f", "at": 2, "kind": "lines", "message": "m"}
     sums = _Sums()
     for place in (5, 2, 9):
-        row = {"digest": "00", "error": "X", "file": "f", "at": place, "message": "m"}
+        row = {"digest": "00", "error": "X"} | first | {"at": place}
         sums.add(row, place, again=False)
-    assert sums.as_dict()["first_errors"] == {"X": {"file": "f", "at": 2, "message": "m"}}
+    assert sums.as_dict()["first_errors"] == {"X": first}
 
 
 def test_a_session_without_answer_and_a_damaged_line_are_both_told(tmp_path):

@@ -50,6 +50,13 @@ def run(source: Path, out: Path, **options: Any) -> batch.Finished:
     return batch.run(source, out, **options)
 
 
+def alone(request: Any) -> trimtab.Fitted[str]:
+    """What a run makes of one record."""
+    return trimtab.fit(
+        json.dumps(request), settings=trimtab.Settings(trigger=1, target=1), window=WINDOW
+    )
+
+
 def test_each_record_is_written_once_in_order_or_named_with_its_error(
     corpus: Path, tmp_path: Path
 ) -> None:
@@ -57,7 +64,7 @@ def test_each_record_is_written_once_in_order_or_named_with_its_error(
     told = run(corpus, out).manifest
     numbers = [*range(5), None, *range(8, 11), 11, *range(3, 8)]  # files by their names
     given = [CHAT if n is None else record(n) for n in numbers]
-    wanted = [json.loads(trimtab.fit(json.dumps(one), window=WINDOW).request) for one in given]
+    wanted = [json.loads(alone(one).request) for one in given]
     found = [
         json.loads(row)
         for part in sorted(out.glob("part-*"))
@@ -72,7 +79,7 @@ def test_each_record_is_written_once_in_order_or_named_with_its_error(
     assert (error["error"], error["record"]) == ("InvalidRequest", "nope")
     assert told == json.loads((out / "manifest.json").read_text())
     assert told["records"] == {"read": 16, "written": 15, "failed": 1, "repeated": 2}
-    assert told["errors"] == {"InvalidRequest": 1}
+    assert told["errors"] == {"InvalidRequest: not JSON": 1}
 
 
 def test_what_stands_twice_is_written_twice_and_counted_once(tmp_path: Path) -> None:
@@ -84,7 +91,7 @@ def test_what_stands_twice_is_written_twice_and_counted_once(tmp_path: Path) -> 
     assert twice["distinct"] == once["distinct"]
     assert twice["records"]["repeated"] == 7
     assert len(lines_of(tmp_path / "out9")) == 9
-    fitted = [trimtab.fit(json.dumps(one), window=WINDOW) for one in same[:2]]
+    fitted = [alone(one) for one in same[:2]]
     assert once["distinct"]["tokens_before"] == sum(one.tokens_before for one in fitted)
     assert once["distinct"]["tokens_after"] == sum(one.tokens_after for one in fitted)
     edits = [edit for one in fitted for edit in one.report.edits]
@@ -232,6 +239,76 @@ def test_a_run_that_wrote_no_record_does_not_block_the_folder(tmp_path: Path) ->
     assert not lines_of(out, "errors/*.jsonl")
 
 
+def test_a_record_is_cut_only_where_it_must_be_and_keeps_what_fits(tmp_path: Path) -> None:
+    source = written(tmp_path / "in.jsonl", [record(0)])
+    kept = {
+        name: run(source, tmp_path / name, **options).manifest["distinct"]["tokens_after"]
+        for name, options in {"plain": {}, "preset": {"preset": "balanced"}}.items()
+    }
+    assert kept["preset"] < 0.8 * WINDOW < 0.9 * WINDOW < kept["plain"] <= WINDOW
+
+
+def test_causes_are_counted_apart_and_the_first_of_each_is_named_by_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = json.dumps(CHAT)
+    lines = [CHAT, "", whole[:-3], "null", "nope", {"messages": "hello"}]
+    source = written(tmp_path / "in.jsonl", lines)
+    for shard_bytes in ("32m", "20"):
+        out = str(tmp_path / f"out{shard_bytes}")
+        argv = ["batch", str(source), out, "--window", "3k", "--jobs", "1"]
+        assert main([*argv, "--shard-bytes", shard_bytes]) == 1
+        said = capsys.readouterr().err
+        first = f"first in.jsonl, line 3 (byte {len(whole) + 2}): not JSON: cut off after "
+        assert f"\n  2 × InvalidRequest: not JSON, {first}{len(whole) - 3} characters" in said
+        assert "\n  2 × InvalidRequest: no request, first in.jsonl, line 4 (byte " in said
+
+
+def test_repairs_are_told_with_the_option_that_refuses_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    broken = {"messages": [
+        *CHAT["messages"], {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "and?"},
+    ]}  # fmt: skip
+    source = written(tmp_path / "in.jsonl", [broken, CHAT])
+    argv = ["batch", str(source), str(tmp_path / "out"), "--window", "3k", "--jobs", "1"]
+    assert main(argv) == 0
+    said = capsys.readouterr().err
+    assert "\n  1 repair: 1 × call_unanswered; --strict makes errors of them" in said
+    argv[2] = str(tmp_path / "strict")
+    assert main([*argv, "--strict"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [('{"talk": 1}', "; --key names where"), ("import sys", "; give JSON lines (.jsonl)")],
+)
+def test_where_no_record_was_fitted_the_advice_is_of_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, advice: str
+) -> None:
+    source = written(tmp_path / "in.py", [line])
+    assert main(["batch", str(source), str(tmp_path / "out"), "--window", "3k"]) == 1
+    assert f"none of 1 record could be fitted{advice}" in capsys.readouterr().err
+
+
+def test_what_is_no_corpus_and_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    source = written(tmp_path / "in.jsonl", [CHAT])
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "mine.txt").write_text("mine")
+    for src, dst, text in (
+        (tmp_path / "empty.jsonl", tmp_path / "out", "no record"),
+        (source, tmp_path / "out.jsonl", "folder of several files"),
+        (source, tmp_path / "mine.txt", "is a file"),
+        (source, source, "is what is read"),
+        ([source], tmp_path / "out", "one file, folder or address"),
+    ):
+        with pytest.raises(InvalidSetting, match=text):
+            run(src, dst)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_with_other_files_or_within_the_source_is_refused(
     corpus: Path, tmp_path: Path
 ) -> None:
@@ -261,7 +338,7 @@ def test_originals_are_written_beside(tmp_path: Path) -> None:
     run(source, tmp_path / "out", originals=True)
     (kept,) = lines_of(tmp_path / "out", "originals/*.jsonl")
     assert kept["at"] == len(json.dumps(CHAT)) + 1
-    fitted = trimtab.fit(json.dumps(record(1)), window=WINDOW)
+    fitted = alone(record(1))
     assert kept["originals"] == {
         edit.handle: fitted.recall(edit.handle) for edit in fitted.report.edits
     }
@@ -276,12 +353,12 @@ def test_the_command_says_what_it_came_to(
     assert "15 of 16 records written to" in said
     assert "2 the same as an earlier one, counted once" in said
     assert "1 could not be fitted: see " in said
-    assert "\n  1 × InvalidRequest, first " in said
+    assert "\n  1 × InvalidRequest: not JSON, first a.jsonl, line 7 (byte " in said
     assert "fold" in said
     assert main(argv) == 1
     said = capsys.readouterr().err
     assert "shards were done already" in said
-    assert "\n  1 × InvalidRequest, first " in said
+    assert "\n  1 × InvalidRequest: not JSON, first a.jsonl, line 7 (byte " in said
     assert main([*argv, "--allow-failures"]) == 0
     capsys.readouterr()
     assert main([*argv, "--window", "4k"]) == 2
