@@ -149,7 +149,8 @@ def test_spend_is_told_by_day_agent_model_key_and_session():
         assert names["model"] == ["claude-opus-5-5"]
         assert names["tenant"] == ["local"]
         text = page(server, "spend")
-        assert "not measured" in text  # no control arm, no figure
+        assert "not measured" not in text
+        assert "start with --control 0.2" in text
         assert "it called no model of its own" in text
 
 

@@ -22,7 +22,9 @@ from trimtab.proxy.dashboard import (
     edit_view,
     exports,
     home_view,
+    keep_view,
     request_views,
+    search_view,
     session_view,
     spend_view,
 )
@@ -100,6 +102,10 @@ def shown(activity, requests):
     for by in spend_view.GROUPS:
         found = spend_view.spend(ledger.unwritten(), by)
         yield spend_view.spend_page(found, by, activity, activity.sessions)
+    line = search_view.Found(one, "h1", 1, HOSTILE, 3, HOSTILE)
+    yield search_view.search(one, "session", HOSTILE, 1, [line])
+    yield search_view.search(None, "", HOSTILE, 1, [])
+    yield keep_view.keep(one, [f"text:{HOSTILE}"], None, {HOSTILE: HOSTILE}, token="t")
     yield whole_pages.sign_in(True)
     yield whole_pages.message(HOSTILE, HOSTILE)
 
@@ -263,8 +269,8 @@ def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
     saved = (400_000 - treated) * price_of(CallUsage("claude-opus-4-5", 1, 0, 0, 0, 0)).prompt
     assert f"${saved:.4f} in the 40 conversations" in how["Saved"]  # and none in those left alone
     assert answers["trimtab itself"] == f"${found.pings.cost.total:.4f}"
-    asked = {row[0]: row[1] for row in spend_view._answers(found, activity, summarizes=True)}
-    assert asked["trimtab itself"] == "not measured"
+    assert "summarizer" not in " ".join(spend_view._notes(found, summarizes=False))
+    assert "summarizer" in " ".join(spend_view._notes(found, summarizes=True))
     assert [group.name for group in found.groups] == ["claude-cli"]  # pings are apart
 
 

@@ -22,6 +22,7 @@ from trimtab.proxy.dashboard import (
     home_view,
     keep_view,
     request_views,
+    search_view,
     session_view,
     spend_view,
 )
@@ -167,11 +168,24 @@ class Dashboard(Addon):
                 return Shown(200, spend_view.spend_page(
                     spend, by, activity, activity.sessions, summarizes=summarizes
                 ))  # fmt: skip
+            case ["search"]:
+                return await self._search(query, wanted.strip())
             case ["r", number, *rest] if number.isdecimal() and len(number) < 10 and len(rest) < 2:
                 return await self._request(int(number), rest)
             case ["s", id, *rest]:
                 return await self._session(id, rest, query)
         return Shown(404, message("Not found", "There is no such page."))
+
+    async def _search(self, query: dict[str, str], words: str) -> Shown:
+        sessions = self._records.activity.sessions
+        of, scope = sessions.get(query.get("s", "")), query.get("in", "")
+        scope = scope if of is not None and scope in search_view.SCOPES else ""
+        searched = search_view.of_scope(sessions.values(), of, scope) if words else []
+        for one in searched:
+            await self._records.load(one)
+        archives = [(one, self._archive(one)) for one in searched if one.edits]
+        found = await in_worker(lambda: search_view.found_in(archives, words))
+        return Shown(200, search_view.search(of, scope, words, len(searched), found))
 
     async def _request(self, number: int, rest: list[str]) -> Shown:
         records = self._records
@@ -227,14 +241,16 @@ class Dashboard(Addon):
         newest = self._records.requests.newest(session.id)
 
         def show() -> bytes:
-            body = request_views.texts(newest).get("came", "") if newest else ""
+            texts = request_views.texts(newest) if newest else {}
+            body = texts.get("came", "")
+            sent = texts.get("sent", body)
             archive = self._archive(session)
             preview = archive.preview(body.encode()) if body else None
-            notice, wanted = _NOTICES.get(query.get("done", ""), ""), query.get("q", "")[:200]
-            found = archive.look_up(wanted) if session.edits else ""
+            notice = _NOTICES.get(query.get("done", ""), "")
+            notes = archive.notes(sent.encode()) if sent else {}
             return keep_view.keep(
-                session, archive.pins(), preview, found, token=self._core.access.form_token(),
-                notice=notice, wanted=wanted,
+                session, archive.pins(), preview, notes, token=self._core.access.form_token(),
+                notice=notice,
             )  # fmt: skip
 
         return await in_worker(show)

@@ -8,11 +8,11 @@ from typing import cast
 from trimtab.errors import TrimtabError, UnknownHandle
 from trimtab.formats.registry import FormatName
 from trimtab.journal.archive import Archived
-from trimtab.journal.excerpts import answer
 from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.records.edit_words import of_steps
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.request.fitted import Fitted
+from trimtab.sessions.note_tool import note_tool
 
 
 class SessionArchive:
@@ -51,12 +51,12 @@ class SessionArchive:
         change = self._session.pin if pinned else self._session.unpin
         change(text=text, file=file, conversation=self._record.conversation)
 
-    def look_up(self, words: str) -> str:
-        """What the recall tool answers to a search for ``words`` in all that was taken out; "": a
-        list of it."""
-        if self._session is None:
-            return ""
-        return answer(self, {"search": words} if words else {}).text
+    def notes(self, body: bytes) -> Mapping[str, str]:
+        """What the model noted down in the conversation, by name; {} where that cannot be said."""
+        try:
+            return note_tool(self._record.format).notes(body)
+        except TrimtabError:
+            return {}
 
     @property
     def archive(self) -> list[Archived]:

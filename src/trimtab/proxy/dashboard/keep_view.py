@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from trimtab.proxy.dashboard.page import HOME, SESSIONS, page
-from trimtab.proxy.dashboard.readable import cut
+from trimtab.proxy.dashboard.page import HOME, SEARCH, SESSIONS, page
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.request.fitted import Fitted
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
@@ -14,11 +13,11 @@ SHOWN_EDITS = 40
 
 
 def keep(
-    session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None, found: str, *,
-    token: str, notice: str = "", wanted: str = "",
+    session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None,
+    notes: Mapping[str, str], *, token: str, notice: str = "",
 ) -> bytes:  # fmt: skip
     """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept;
-    ``found``: what a look-up of ``wanted`` in all that was cut answers."""
+    ``notes``: what the model noted down, by name."""
     named = [
         ("text", pin.removeprefix(TEXT_PIN)) if pin.startswith(TEXT_PIN)
         else ("file", pin.removeprefix(FILE_PIN))
@@ -28,7 +27,7 @@ def keep(
     edits = [edit for edit in next_cut.report.edits if edit.new] if next_cut else []
     return page(
         "keep.html", "What stays", trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
-        found=cut(found), wanted=wanted, address=f"{HOME}s/{session.id}/keep",
+        notes=list(notes.items()), any=bool(session.edits), search=SEARCH,
         session=session.id, token=token, notice=notice, known=bool(session.conversation),
         named=named, others=len(pins) - len(named),
         preview=next_cut is not None, reason=next_cut.report.reason if next_cut else "",

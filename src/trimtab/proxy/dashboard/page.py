@@ -13,8 +13,8 @@ HOME = "/_trimtab/"
 LIVE_SECONDS = 5
 Trail = Sequence[tuple[str, str]]
 SESSIONS: Trail = (("Sessions", HOME),)
-REQUESTS, SPEND = f"{HOME}requests", f"{HOME}spend"
-SECTIONS: Trail = (*SESSIONS, ("Requests", REQUESTS), ("Spend", SPEND))
+REQUESTS, SPEND, SEARCH = f"{HOME}requests", f"{HOME}spend", f"{HOME}search"
+SECTIONS: Trail = (*SESSIONS, ("Requests", REQUESTS), ("Spend", SPEND), ("Search", SEARCH))
 _SCRIPT = "page.js"
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from trimtab.proxy.dashboard import chart
 from trimtab.proxy.dashboard.format import ago, duration, share
-from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
+from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SEARCH, SESSIONS, page
 from trimtab.proxy.records.activity_log import money_of, outcome_of
 from trimtab.proxy.records.prefix_breaks import CAUSES
 from trimtab.proxy.records.request_record import RequestRecord, meaning
@@ -35,7 +35,7 @@ def session(
     turns = list(session.turns)
     return page(
         "session.html", session.title, trail=SESSIONS, live=LIVE_SECONDS, token=token,
-        id=session.id,
+        id=session.id, search=SEARCH,
         about=_described(session, now), figures=_figures(session), problem=problem,
         failing=session.failing(now), outcome=outcome_of(session.sums),
         money=money_of(session.sums),

@@ -79,26 +79,21 @@ def spend_page(
         "spend.html", "Spend", section=SPEND, live=LIVE_SECONDS, by=by, groups=GROUPS,
         any=bool(spend.paid.calls), answers=_answers(spend, activity, summarizes), address=SPEND,
         rows=[_row(paid, by, sessions, most) for paid in rows[:SHOWN]], more=len(rows) - SHOWN,
-        notes=_notes(spend),
+        notes=_notes(spend, summarizes) if spend.paid.calls else [],
     )  # fmt: skip
 
 
 def _answers(
     spend: Spend, activity: ActivityLog, summarizes: bool = False
 ) -> list[tuple[str, str, str]]:
-    """The four questions: (question, figure, how it was found)."""
+    """Those of the questions that have an answer: (question, figure, how it was found)."""
     paid, savings = spend.paid, spend.savings
     days = paid.first_day
     if paid.last_day != paid.first_day:
         days = f"{paid.first_day} to {paid.last_day}"
     about = f"{many(paid.calls, 'call')}, {days}, at list prices of the usage that was reported"
     rows = [("Paid", _money(paid), about)]
-    if savings is None or savings.saved is None or savings.low is None or savings.high is None:
-        why = "no conversations are left alone to compare with: start with --control 0.2"
-        if savings is not None:
-            why = str(savings)
-        rows += [("Saved", "not measured", why), ("How sure", "–", "there is no experiment")]
-    else:
+    if savings and not (savings.saved is None or savings.low is None or savings.high is None):
         low, mid, high = (
             dollars(spend.reduced * share / (1 - share))
             for share in (savings.low, savings.saved, savings.high)
@@ -120,10 +115,7 @@ def _answers(
     pings = many(spend.pings.calls, "ping") + " that keep caches warm" if spend.pings.calls else ""
     if pings and activity.warm.hits:
         pings += f" (since the proxy was started they saved about {dollars(activity.warm.saved)})"
-    if summarizes:
-        about = "what your summarizer cost; beside it " + (pings or "no model was called")
-        rows.append(("trimtab itself", "not measured", about))
-    else:
+    if pings or not summarizes:
         about = pings or "it called no model of its own"
         rows.append(("trimtab itself", _money(spend.pings) if pings else dollars(0),
                      f"{about}; cache that its cuts broke is in what was paid"))  # fmt: skip
@@ -151,8 +143,16 @@ def _row(paid: Paid, by: str, sessions: Mapping[str, SessionRecord], most: float
     }  # fmt: skip
 
 
-def _notes(spend: Spend) -> list[str]:
-    notes = [
+def _notes(spend: Spend, summarizes: bool) -> list[str]:
+    notes = []
+    if spend.savings is None:
+        notes.append("What trimtab saves is measured against conversations that are left alone: "
+                     "start with --control 0.2.")  # fmt: skip
+    elif spend.savings.saved is None:
+        notes.append(f"What trimtab saves: {spend.savings}")
+    if summarizes:
+        notes.append("What your summarizer costs is not in these figures.")
+    notes += [
         f"{many(count, 'call')} of {model}: no price in our table, so not in these sums"
         for model, count in spend.paid.unpriced.most_common()
     ]
