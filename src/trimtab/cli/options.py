@@ -85,6 +85,12 @@ def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[st
     return values
 
 
+def given_options(args: Namespace, settings: Mapping[str, Declared]) -> list[str]:
+    """The options of these settings that were given, as they are typed."""
+    paths = (path for path, _ in config.leaves(settings))
+    return [option(path) for path in paths if getattr(args, _dest(path), None) is not None]
+
+
 def add_no_config(parser: ArgumentParser) -> None:
     """--no-config."""
     parser.add_argument(

@@ -15,7 +15,7 @@ from functools import partial
 from trimtab import config
 from trimtab.cli import state_files
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
-from trimtab.cli.options import add_settings, given_settings
+from trimtab.cli.options import add_settings, given_options, given_settings
 from trimtab.cli.store_options import own_store
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import InvalidSetting
@@ -152,6 +152,17 @@ def look_at_agents() -> int:
     return VIOLATIONS if any(finding.ok is False for finding in setup_findings) else DONE
 
 
+def _ignored(args: Namespace) -> str:
+    """What to say of options that a proxy which runs already does not take; "" without any."""
+    given = [*given_options(args, OPTIONS), *given_options(args, FIT)]
+    given += [f"--{name}" for name in ("config", "log") if getattr(args, name)]
+    if not given:
+        return ""
+    *others, last = given
+    names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return f"{names} ignored: the settings of the proxy that runs hold"
+
+
 def run_agent(args: Namespace) -> int:
     """Run one agent behind a proxy of its own."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
@@ -161,8 +172,9 @@ def run_agent(args: Namespace) -> int:
     from trimtab.proxy.config import log_lines
 
     settings = _settings(args)
-    for warning in settings.warnings:
-        print(clean(f"trimtab: {warning}"), file=sys.stderr)
+    for warning in (*settings.warnings, *([_ignored(args)] if args.proxy else [])):
+        if warning:
+            print(clean(f"trimtab: {warning}"), file=sys.stderr)
     start = partial(
         launch.run, command, settings, show_status=args.status, upstream=args.upstream or "",
         proxy=args.proxy or "", keep_dashboard=state_files.keep_dashboard,

@@ -93,8 +93,14 @@ class FittedFacts:
 
     @cached_property
     def output_asked(self) -> int:
-        """Output limit of the request itself, in tokens; 0 if it has none."""
+        """Output limit of the request sent, in tokens; 0 if it has none."""
         asked = self._result.measured.transcript.facts.max_output
+        return asked if type(asked) is int and asked > 0 else 0
+
+    @cached_property
+    def output_given(self) -> int:
+        """Output limit of the request as it came, in tokens; 0 if it has none."""
+        asked = self._result.measured.received.transcript.facts.max_output
         return asked if type(asked) is int and asked > 0 else 0
 
     @cached_property

@@ -34,6 +34,7 @@ This file knows the order of these steps, but not HTTP, formats, stores or reduc
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -331,9 +332,9 @@ class _RequestFlow:
         whom = "all conversations" if by_all else "this conversation"
         logger().info(
             "learned from a refusal (%s %s) of %s: %s, for %s until %s; "
-            "trimtab doctor --forget takes it back",
+            "trimtab doctor --forget %s takes it back",
             refusal.kind, refusal.rule, destination_in(self.key) or "this model",
-            fresh.described, whom, until,
+            fresh.described, whom, until, shlex.quote(destination_in(self.key) or "all"),
         )  # fmt: skip
 
     def _repaired(self, refusal: Refusal) -> Fitted | None:
@@ -480,6 +481,13 @@ class _RequestFlow:
 
     def _log_retry(self, refusal: Refusal, before: Fitted | None, after: Fitted) -> None:
         self._refused_tokens = before.tokens_after if before else after.tokens_before
+        asked, instead = (facts_of(one).output_asked if one else 0 for one in (after, before))
+        if 0 < asked < instead and after.tokens_after == self._refused_tokens:
+            logger().warning(
+                "sent again with %s output tokens instead of %s, due to a provider's refusal (%s)",
+                f"{asked:,}", f"{instead:,}", refusal.kind,
+            )  # fmt: skip
+            return
         did = "reducing it" if refusal.about_size else f"repairing {refusal.rule}"
         if after is before:
             did = "nothing was changed"

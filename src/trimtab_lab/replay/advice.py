@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trimtab.amounts import many, short
 from trimtab.logs.recording import Recording
 from trimtab.pricing import models, outcome
+from trimtab.proxy.agents import AGENTS
 from trimtab.reporting.columns import aligned
 from trimtab_lab.replay.summary import SummaryRow
 from trimtab_lab.replay.verdict import OURS, percent, refusals_of, worked
@@ -35,14 +36,16 @@ class WindowChoice(NamedTuple):
 
 
 def windows_for(recordings: Iterable[Recording]) -> list[int]:
-    """The windows to try: up to the largest of the recorded models, all if one is unknown."""
-    largest = 0
+    """The windows to try: up to the largest of the recorded models, all if one is unknown; none
+    that ``trimtab run`` would call little for the agent that wrote a log."""
+    largest = smallest = 0
     for recording in recordings:
         model = models.find(recording.model or "")
-        if model is None:
-            return list(WINDOWS)
-        largest = max(largest, model.window)
-    return [window for window in WINDOWS if window <= largest] or [WINDOWS[0]]
+        largest = max(largest, WINDOWS[-1] if model is None else model.window)
+        agent = AGENTS.get(recording.agent.partition("-")[0])  # claude-code is run as claude
+        smallest = max(smallest, 0 if agent is None else agent.min_window)
+    fitting = [window for window in WINDOWS if window <= largest] or [WINDOWS[0]]
+    return [window for window in fitting if window >= smallest] or fitting[-1:]
 
 
 def choices(rows: Sequence[SummaryRow], *, in_dollars: bool = True) -> list[WindowChoice]:

@@ -84,6 +84,8 @@ MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
     "no agent": (["run"], 2, "which agent?", "trimtab run claude"),
     "an agent that is not there": (["run", "fooo"], 127, "fooo is not installed", "install it"),
     "no scheme": (["proxy", "--upstream", "localhost:1"], 2, "'localhost:1'", "http://localhost"),
+    "no address": (["proxy", "--listen", "foo"], 2, "--listen", "such as 127.0.0.1:4141"),
+    "others": (["proxy", "--listen", "0.0.0.0:0"], 2, "0.0.0.0", "TRIMTAB_PROXY_TOKEN"),
     "no port": (["proxy", "--listen", "127.0.0.1:99999"], 2, "--listen", "expected HOST:PORT"),
     "no TOML": (["proxy", "--config", "bad.toml"], 2, "bad.toml: ", "correct it"),
     "a key of a TOML": (

@@ -250,7 +250,7 @@ def test_an_agent_runs_behind_a_proxy_of_its_own_and_one_line_sums_up(aider, tmp
     assert process.returncode == 7
     assert out == "200\n" * 9
     page, taught, err = err.splitlines(keepends=True)
-    assert "a refusal taught window 20,000" in taught
+    assert "so trimtab keeps to window 20,000 until" in taught
     assert page.startswith("trimtab: dashboard http://127.0.0.1:")
     assert err.startswith("trimtab: ")
     assert " tokens saved over 9 requests, " in err
@@ -283,7 +283,7 @@ def test_a_window_in_which_nearly_every_turn_is_cut_is_warned_of_before_the_agen
         words = ("--store", "memory:", "--window", window, "claude")
         code, _, err = said_by(aider, "run", *words)
         assert code == 0
-        assert ("warning: claude's own instructions and tools take much of 60,000" in err) is warned
+        assert ("warning: 60,000 tokens are little for claude: its" in err) is warned
         assert ("--window 100k or more" in err) is warned
 
 
@@ -369,6 +369,18 @@ def test_an_agent_can_be_attached_to_a_proxy_that_runs_already(aider):
         code, out, err = said_by(aider, "run", "--proxy", server.base, "aider", "2")
         assert (code, out, err) == (7, "200\n" * 2, "")
         assert settled(server).proxy.addons.records.activity.totals["turns"] == 2
+
+
+def test_options_that_a_proxy_which_runs_does_not_take_are_named(aider):
+    with StrictProvider() as provider, proxied(provider.url, window=30_000) as server:
+        words = ("run", "--proxy", server.base, "--window", "50k", "--recall", "aider", "1")
+        code, out, err = said_by(aider, *words)
+        assert (code, out) == (7, "200\n")
+    assert err == (
+        "trimtab: --window and --recall are ignored: the settings of the proxy that runs hold\n"
+    ) or err == (
+        "trimtab: --recall and --window are ignored: the settings of the proxy that runs hold\n"
+    )
 
 
 def test_a_proxy_that_is_not_there_is_one_line_with_its_cause(aider):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 
 import pytest
 from long_requests import JSON, long_session
@@ -27,8 +28,8 @@ def test_a_window_holds_though_as_many_output_tokens_are_asked_for(window, kept,
         activity = settled(server).proxy.addons.records.activity
         assert max(record.tokens for record in provider.requests) <= window - kept
         said = (
-            f"claude-opus-4-8: 128,000 output tokens are asked for; of the window {kept:,} are "
-            "kept free for them (reserve_share)"
+            f"claude-opus-4-8: 128,000 output tokens are asked for, and trimtab keeps {kept:,} "
+            "free for them (reserve_share)"
         )
         assert dict(activity.warnings) == {said: 2}
         assert [r.getMessage() for r in caplog.records].count(said) == 1, "logged once"
@@ -95,10 +96,11 @@ def test_what_a_refusal_taught_is_said_with_its_end():
         said = [
             text
             for text in settled(server).proxy.addons.records.activity.warnings
-            if "taught" in text
+            if "the provider refused" in text
         ]
         assert len(said) == 1
-        assert "a refusal taught window 8,000" in said[0]
-        assert "; this holds until 20" in said[0]
-        assert "trimtab doctor --forget" in said[0]
-        assert "taught window 8,000" in ask(server.url, "GET", "/_trimtab/")[2].decode()
+        assert "so trimtab keeps to window 8,000, output tokens 1,024 until 20" in said[0]
+        assert re.search(
+            r"; trimtab doctor --forget '127\.0\.0\.1\S*\|claude-\S+' ends it$", said[0]
+        )
+        assert "keeps to window 8,000" in ask(server.url, "GET", "/_trimtab/")[2].decode()

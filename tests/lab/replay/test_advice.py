@@ -84,6 +84,13 @@ def test_windows_end_at_the_models_own(model: str, windows: tuple[int, ...]):
     assert advice.windows_for([recording]) == list(windows)
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "qwen-code"])
+def test_no_window_is_tried_that_is_too_little_for_the_agent(agent: str):
+    recording = Recording("s", "1", "openai-chat", [], model="claude-haiku-4-5", agent=agent)
+    assert min(advice.windows_for([recording])) == 100_000
+    assert advice.windows_for([Recording("s", "1", "openai-chat", [], model="gpt-4", agent=agent)])
+
+
 def test_the_command_prints_a_table_and_a_sentence(capsys: pytest.CaptureFixture[str]):
     assert main(["replay", str(EXAMPLE), "--advise", "--window", "32k,60k"]) == 0
     said = capsys.readouterr().out.splitlines()

@@ -265,6 +265,16 @@ def test_the_retry_is_logged_as_a_warning_and_a_stream_by_its_own_words(caplog, 
     assert line.startswith(f"retrying {request} after compressing tool responses due to a provider")
 
 
+def test_a_retry_with_a_lower_output_limit_alone_is_logged_with_both(caplog):
+    message = "max_tokens is too large: 64000. This model supports at most 25000 tokens"
+    refusal = Refuse("opaque", status=400, body={"error": {"message": message}})
+    body = {**big("openai-chat", 3), "max_tokens": 64_000}
+    caplog.set_level(logging.WARNING, "trimtab")
+    drive(StrictProvider([refusal]), "openai-chat", body, reactive().fit)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("sent again with 25,000 output tokens instead of 64,000, due to a ")
+
+
 @pytest.mark.row("A14")
 def test_totals_events_and_the_summary_say_what_was_done():
     events, stats = [], SendStats()

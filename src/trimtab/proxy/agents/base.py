@@ -132,9 +132,9 @@ class Agent:
         if window is None or window >= self.min_window:
             return ""
         return (
-            f"{self.name}'s own instructions and tools take much of {window:,} tokens: many turns "
-            "are cut, and each cut loses the prompt cache; it is seldom with "
-            f"--window {self.min_window // 1000}k or more"
+            f"{window:,} tokens are little for {self.name}: its instructions and tools fill much "
+            "of them. Many turns will be cut, and each cut loses the prompt cache. "
+            f"Take --window {self.min_window // 1000}k or more"
         )
 
 

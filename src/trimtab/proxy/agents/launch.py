@@ -85,7 +85,7 @@ def _behind_own_proxy(
     if problem:
         _tell(f"warning: the store kept nothing at the end: {problem}")
     for text, count in activity.warnings.items():
-        _tell(f"warning: {text}; {many(count, 'request')}")
+        _tell(f"warning: {text}. {many(count, 'request').capitalize()}.")
     _tell(activity.line())
     return code
 

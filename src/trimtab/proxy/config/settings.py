@@ -66,8 +66,9 @@ def read_address(text: Any) -> Address:
     if not isinstance(address, str):
         raise ValueError
     parts = urlsplit(f"//:{address}" if address.isdigit() else f"//{address}")
-    port = Address().port if parts.port is None else parts.port
-    return Address(parts.hostname or Address().host, port)
+    if parts.port is None:  # a name alone may be a word that is no host
+        raise ValueError
+    return Address(parts.hostname or Address().host, parts.port)
 
 
 def _lower(value: Any) -> tuple[str, ...]:
@@ -76,7 +77,8 @@ def _lower(value: Any) -> tuple[str, ...]:
 
 
 ADDRESS = ValueKind(
-    lambda value: isinstance(value, Address), "HOST:PORT", read_address, "HOST:PORT", "HOST:PORT",
+    lambda value: isinstance(value, Address), "HOST:PORT", read_address,
+    "HOST:PORT, such as 127.0.0.1:4141", "HOST:PORT",
     takes_text=True,
 )  # fmt: skip
 STORE_URL = replace(TEXT, expected="URL of a store", metavar="URL")
@@ -241,8 +243,8 @@ class ProxySettings:
         """These settings.  Raises InvalidSetting if they contradict each other."""
         if not self.local and not self.token:
             raise InvalidSetting(
-                f"listening on {self.listen.host}, others can reach the dashboard: "
-                f"set {TOKEN_VARIABLE} to a secret of your own, or listen on 127.0.0.1"
+                f"on {self.listen.host} others could reach the dashboard: "
+                f"set {TOKEN_VARIABLE}, or listen on 127.0.0.1"
             )
         if self.client_token and self.client_token == self.token:
             raise InvalidSetting(

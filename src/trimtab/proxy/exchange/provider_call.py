@@ -9,6 +9,7 @@ own body is sent instead.
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,7 +28,7 @@ from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.worker import in_worker
 from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
-from trimtab.retry.learned_limits import key_for
+from trimtab.retry.learned_limits import destination_in, key_for
 from trimtab.retry.own_header import HEADER
 from trimtab.retry.refusals import classify
 from trimtab.session import learned_limits
@@ -91,7 +92,7 @@ class ProviderCall:
         effect = await in_worker(lambda: self._begin(parse, changed))
         if not isinstance(effect, Send):
             return self._text if self._changed else None
-        self.warnings += limit_warnings(effect, self.model)
+        self.warnings += limit_warnings(effect, self.model, destination_in(self._limits_key))
         if effect.fitted is None:
             self.note = "sent unchanged"
             return self._text if self._changed else None
@@ -128,7 +129,7 @@ class ProviderCall:
         self.model = route.model or model_in(body)
         self._run = flow(
             body, self._fit,
-            key=key_for(self._request.upstream.host, self.model, self._request.credential),
+            key=self._limits_key,
             learned=learned_limits(self._session), streaming=self.streams,
             retry_result_chars=self._result_chars, undo=partial(take_back, self._session),
         )  # fmt: skip
@@ -215,6 +216,10 @@ class ProviderCall:
             self._done, self._run = effect, None
         return effect
 
+    @property
+    def _limits_key(self) -> str:
+        return key_for(self._request.upstream.host, self.model, self._request.credential)
+
     def headers(self) -> list[Header]:
         """One header that sums up what was sent."""
         if not self.fits or not self.fits[-1].changed:
@@ -223,8 +228,9 @@ class ProviderCall:
         return [(HEADER.encode(), done.summary.encode("ascii", "replace"))]
 
 
-def limit_warnings(effect: Send, model: str) -> Iterator[str]:
-    """One line for each limit that is not in force as it was configured."""
+def limit_warnings(effect: Send, model: str, endpoint: str) -> Iterator[str]:
+    """One line for each limit that is not in force as it was configured.  ``endpoint``: as
+    ``trimtab doctor --forget`` takes it."""
     name = "".join(filter(str.isprintable, model[:80])) or "the model"
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
@@ -242,14 +248,14 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
         )
     elif facts.settings.reserve is None and facts.output_asked > facts.reserve:
         yield (
-            f"{name}: {facts.output_asked:,} output tokens are asked for; of the window "
-            f"{facts.reserve:,} are kept free for them (reserve_share)"
+            f"{name}: {facts.output_given:,} output tokens are asked for, and trimtab keeps "
+            f"{facts.reserve:,} free for them (reserve_share)"
         )
     if effect.limits.at and effect.limits.described:
         until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.limits.until))
         yield (
-            f"{name}: a refusal taught {effect.limits.described}; this holds until {until}, or "
-            "until trimtab doctor --forget"
+            f"{name}: the provider refused, so trimtab keeps to {effect.limits.described} until "
+            f"{until}; trimtab doctor --forget {shlex.quote(endpoint)} ends it"
         )
     if facts.released:
         yield "pins gave way to the window: what was undone or pinned did not fit"
