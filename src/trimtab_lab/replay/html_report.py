@@ -1,4 +1,4 @@
-"""The report as one HTML page: the verdict, the table, then all figures by source.
+"""The report as one HTML page: which window to use, the verdicts, the table, all figures by source.
 
 It needs no network.
 """
@@ -11,9 +11,9 @@ from typing import Any
 
 from trimtab.amounts import short
 from trimtab.reporting.pages import stylesheet, templates
-from trimtab_lab.replay import verdict
+from trimtab_lab.replay import advice, verdict
 from trimtab_lab.replay.summary import ReplaySummary, SummaryRow
-from trimtab_lab.replay.table import COLUMNS, legend, meaning, name_of
+from trimtab_lab.replay.table import COLUMNS, legend, name_of
 
 WORST = 12
 Results = Sequence[Mapping[str, Any]]
@@ -40,11 +40,12 @@ def as_html(summary: ReplaySummary) -> str:
         recordings=max((row.recordings for row in pooled), default=0),
         calls=max((row.calls for row in pooled), default=0),
         left_out=verdict.left_out_note(summary.left_out) if summary.left_out else "",
+        advice=_advice(summary),
         verdicts=verdict.window_verdicts(pooled, summary.named_prices),
         plain=list(verdict.column_meanings(plain, prices).items()),
         about=[(name, verdict.POLICIES[name]) for name in policies if name in verdict.POLICIES],
         windows=list(_windows(pooled, plain)),
-        heads=[(head, meaning(head, prices)) for head in heads],
+        heads=heads,
         parts=[
             _part(group, window, list(rows))
             for (group, window), rows in groupby(
@@ -55,6 +56,17 @@ def as_html(summary: ReplaySummary) -> str:
         legend=legend(prices),
     )
     return text
+
+
+def _advice(summary: ReplaySummary) -> str:
+    """Which of the windows to use, as ``--advise`` says it; "" where there is no choice."""
+    windows = {row.window for row in summary.pooled}
+    there = {(row.window, row.policy) for row in summary.pooled}
+    compared = all((window, policy) in there for window in windows for policy in advice.POLICIES)
+    if len(windows) < 2 or not compared:
+        return ""
+    offered = advice.choices(summary.pooled, in_dollars=not summary.named)
+    return advice.sentence(offered) if any(one.fits for one in offered) else ""
 
 
 def _windows(pooled: Sequence[SummaryRow], heads: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -36,11 +36,10 @@ POLICIES: Mapping[str, str] = {
 
 
 class WindowVerdict(NamedTuple):
-    """The verdict on one window: sentences, and figures (head, value, about)."""
+    """The verdict on one window, in sentences."""
 
     window: str
     sentences: Sequence[str]
-    figures: Sequence[tuple[str, str, str]] = ()
 
 
 def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "") -> str:
@@ -75,8 +74,7 @@ def window_verdicts(rows: Sequence[SummaryRow], prices: str = "") -> list[Window
     for window in sorted({row.window for row in rows}):
         by_policy = {row.policy: row for row in rows if row.window == window}
         sentences = [*_refusals(by_policy), *money_and_losses(by_policy, prices)]
-        figures = list(_figures(by_policy, prices))
-        verdicts.append(WindowVerdict(short(window), sentences, figures))
+        verdicts.append(WindowVerdict(short(window), sentences))
     return verdicts
 
 
@@ -140,29 +138,6 @@ def _rest(row: SummaryRow) -> str:
     return "; the rest can be recalled" if back > 99.5 else (
         f"; {percent(back)} of the rest can be recalled" if back else "; the rest is gone"
     )  # fmt: skip
-
-
-def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str, str, str]]:
-    """The verdict's main figures: (name, value, explanation)."""
-    everything, ours = rows.get("none"), rows.get(OURS)
-    if ours is None:
-        return
-    beside = f"of {ours.calls:,} requests"
-    if everything is not None:
-        beside += f"; {refusals_of(everything):,.0f} without trimtab"
-    yield "refused", f"{refusals_of(ours) if worked(ours) else ours.calls:,.0f}", beside
-    spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
-    if not prices and spent is not None and whole is not None:
-        priced, some = _priced(ours), ""
-        if priced < ours.recordings:
-            some = f", for {priced:,} of {ours.recordings:,} recordings"
-        beside = f"{outcome.dollars(whole)} with everything sent{some}"
-        yield "cost of the prompts", outcome.dollars(spent), beside
-    elif (cost := ours.figures.get("cost")) is not None:
-        yield "cost of the prompts", f"{cost:.2f}", "times that of everything"
-    if (still_there := ours.figures.get("recall")) is not None:
-        beside = f"of the names, paths and numbers that the agent used again{_rest(ours)}"
-        yield "still in the request", percent(still_there), beside
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from trimtab_lab.replay.summary import SummaryRow
-from trimtab_lab.replay.verdict import POLICIES, plain_table, verdict, window_verdicts
+from trimtab_lab.replay.html_report import as_html
+from trimtab_lab.replay.summary import ReplaySummary, SummaryRow
+from trimtab_lab.replay.verdict import COLUMNS, POLICIES, plain_table, verdict
 
 
 def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRow:
@@ -73,15 +74,31 @@ def test_a_report_has_one_currency():
     assert "dollars" not in plain_table([row("none"), row("trimtab")])
 
 
-def test_each_large_figure_says_what_it_is_a_part_of():
+def page_of(*rows: SummaryRow) -> str:
+    return as_html(ReplaySummary([], [], rows, "claude-5m"))
+
+
+def test_the_page_begins_with_the_window_to_use_where_there_is_a_choice():
+    large = [row("none", 60_000, over=18), row("trimtab", 60_000, cost=0.94, recall=100.0)]
+    small = [row("none", over=30), row("trimtab", cost=1.04, recall=100.0)]
+    use = "Use 60k: 18 refusals end, it costs 6.0\u00a0% less than sending everything"
+    assert use in page_of(*small, *large)
+    assert page_of(*small, *large).index(use) < page_of(*small, *large).index("Window 32k")
+    assert 'class="advice"' not in page_of(*large)
+    assert 'class="advice"' not in page_of(*small, large[0])  # nothing of ours to compare
+    failed = [row(policy, window, failed=724.0) for window in (32_000, 60_000) for policy in (
+        "none", "trimtab")]  # fmt: skip
+    assert 'class="advice"' not in page_of(*failed)
+
+
+def test_the_page_says_each_explanation_once():
     money = {"dollars": 12.345, "full_dollars": 21.0, "priced": 7}
-    rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0, **money)]
-    assert window_verdicts(rows)[0].figures == [
-        ("refused", "0", "of 724 requests; 629 without trimtab"),
-        ("cost of the prompts", "$12.35", "$21.00 with everything sent, for 7 of 9 recordings"),
-        ("still in the request", "98 %",
-         "of the names, paths and numbers that the agent used again; the rest can be recalled"),
-    ]  # fmt: skip
+    page = page_of(
+        row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0, **money)
+    )
+    for said in (*COLUMNS.values(), "the rest can be recalled", "629 of 724 requests", "$21.00"):
+        if "{prices}" not in said:
+            assert page.count(said) == 1, said
 
 
 def test_a_policy_that_failed_on_every_call_has_no_figures():
