@@ -1,4 +1,5 @@
-"""The file behind ``fit --journal``: a session's journal, with the originals of its edits.
+"""The file behind ``fit --journal``: a session's journal, with the originals of its edits; those
+of ``batch --originals`` are read too.
 
 It is JSON, written atomically, and readable by its owner alone: originals are tool output and may
 contain secrets.
@@ -22,12 +23,29 @@ def load(name: str, *, must_exist: bool = False) -> Journal:
     """The journal in a file; an empty one if there is no file, unless ``must_exist``."""
     if not must_exist and not Path(name).exists():
         return Journal()
+    data = files.read(name)
     try:
-        return file_format.from_dict(json.loads(files.read(name)))
+        if (originals := _of_a_batch(data)) is not None:
+            return Journal(originals=originals)
+        return file_format.from_dict(json.loads(data))
     except InvalidSetting as error:
         raise ExitWith(UNREADABLE, f"{name}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ExitWith(UNREADABLE, f"{name} is no journal of trimtab: {error}") from None
+
+
+def _of_a_batch(data: bytes) -> dict[str, str] | None:
+    """The originals that ``trimtab batch --originals`` wrote, the newest record first; None where
+    the first line has none.  Raises ValueError."""
+    first, _, rest = data.partition(b"\n")
+    try:
+        row = json.loads(first)
+    except ValueError:
+        return None  # a journal's JSON has several lines
+    if not isinstance(row, dict) or not isinstance(row.get("originals"), dict) or "edits" in row:
+        return None
+    rows = [row, *map(json.loads, rest.splitlines())]
+    return {handle: text for row in reversed(rows) for handle, text in row["originals"].items()}
 
 
 def save(name: str, journal: Mapping[str, Any]) -> None:

@@ -27,7 +27,10 @@ T = TypeVar("T")
 def add_source(parser: ArgumentParser) -> None:
     """--journal, --store and --tenant."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--journal", metavar="FILE", help="file of an earlier trimtab fit --journal")
+    where.add_argument(
+        "--journal", metavar="FILE",
+        help="file of an earlier trimtab fit --journal, or of originals/ of trimtab batch",
+    )  # fmt: skip
     where.add_argument("--store", metavar="URL", help=f"store to look in {OWN_STORE}")
     parser.add_argument("--tenant", metavar="NAME", help="of a store only this tenant's part")
 
@@ -45,7 +48,8 @@ def originals_of(args: Namespace) -> ListedOriginals:
     named."""
     if args.journal is not None:
         made = journal_file.load(args.journal, must_exist=True)
-        return _OfJournal(made.originals, of_edits(made.entries))
+        archive = of_edits(made.entries) or tuple(map(Archived, made.originals))
+        return _OfJournal(made.originals, archive)
     return OfStore(args, store_of(args))
 
 

@@ -34,17 +34,19 @@ def add(parser: ArgumentParser) -> None:
         help="of a cut, or how it begins; a list without one, or of a conversation by its id",
     )
     add_source(parser)
+    parser.add_argument(
+        "--steps", type=_steps, metavar="N[-M]", help="only step N, or N to M, of a fold"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--range",
         type=_range,
         metavar="A:B",
-        help="only characters A up to B; either may be left out",
+        help="only characters A up to B, of --steps or of all; either may be left out",
     )
     what.add_argument(
-        "--steps", type=_steps, metavar="N[-M]", help="only step N, or N to M, of a fold"
+        "--lines", metavar="N[-M]", help="only line N, or N to M, from 1, of --steps or of all"
     )
-    what.add_argument("--lines", metavar="N[-M]", help="only line N, or N to M, from 1")
     what.add_argument("--whole", action="store_true", help="all steps of a fold, as JSON")
     what.add_argument(
         "--file", metavar="PATH", help="how this file was read last, and its edits since"
@@ -63,6 +65,8 @@ def add(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print exactly the original or a part of it; for several folded steps, their table of
     contents, unless the whole is asked for."""
+    if args.steps and (args.whole or args.file or args.why or args.all):
+        raise ExitWith(USAGE, "--steps is for a HANDLE alone, or with --lines or --range")
     if args.all is not None:
         return _all(args)
     originals = originals_of(args)
@@ -73,14 +77,13 @@ def run(args: Namespace) -> int:
     text = originals.recall(args.handle)
     if args.why:
         text = _reasons(args, originals)
-    elif args.range is not None:
-        text = excerpts.part(text, *args.range)
-    elif args.steps is not None:
+    elif args.steps is not None or args.range is not None:
         try:
-            text = steps_of(text, *args.steps)
+            text = text if args.steps is None else steps_of(text, *args.steps)
         except ValueError as error:
             print(f"trimtab: {error}", file=sys.stderr)
             return NO_ORIGINAL
+        text = text if args.range is None else excerpts.part(text, *args.range)
     elif not args.whole and len(text) > CONTENTS_CHARS and (steps := folded_steps(text))[1:]:
         size = f"{len(steps):,} steps, {len(text):,} chars"
         print(f"{size}: --steps N or N-M gives some, --whole all", file=sys.stderr)
@@ -147,7 +150,7 @@ def _looked_up(args: Namespace, originals: Originals) -> int:
         raise ExitWith(USAGE, "HANDLE or --file PATH, not both")
     if args.handle is None and (args.why or args.whole or args.steps or args.range):
         raise ExitWith(USAGE, "name a HANDLE: without one there are a list and --file PATH")
-    names = ("handle", "file", "lines")
+    names = ("handle", "file", "steps", "lines")
     said = excerpts.answer(originals, {name: getattr(args, name) for name in names})
     if said.failed:
         print(f"trimtab: {said.text}", file=sys.stderr)

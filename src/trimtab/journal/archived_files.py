@@ -59,15 +59,24 @@ class FileReading:
 def file_reading(steps: Iterable[ArchivedStep], wanted: str) -> FileReading | NoReading:
     """The newest reading of a file in these steps, which come newest first."""
     path, names, later = slashed(wanted), dict[str, None](), list[tuple[ArchivedStep, FileEdit]]()
+    naming = dict[str, None]()
     for step in steps:
         for entry in reversed(step.entries):
             names.update(dict.fromkeys(entry.files))
             own = [name for name in entry.files if is_same(name, path)]
+            if own:
+                naming[step.name] = None
             if not own or entry.call.failed:
                 continue
             if (text := _text(entry, own[0])) is not None:
                 return FileReading(own[0], step, entry, text, later[::-1])
             later += [(step, edit) for edit in _edits(entry, own[0], path)]
+    if naming:
+        steps_with = ", ".join(list(naming)[:MAX_NAMES])
+        return NoReading(
+            f"no call that was left out is known to read {wanted[:200]!r} or to write it whole; "
+            f"these name it: {steps_with}"
+        )
     known = ", ".join(list(names)[:MAX_NAMES]) or "none"
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return NoReading(f"no reading of {wanted[:200]!r} was left out; files there: {known}{more}")

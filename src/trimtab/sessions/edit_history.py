@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 class SearchHit(NamedTuple):
     """A line of an original that matches a search.
 
-    ``start``, ``end``: its characters in the original.
+    ``start``, ``end``: its characters in the original.  ``step``: of a fold, the step that ``line``
+    is counted in, for ``look_up(handle=…, steps=…, lines=…)``; else 0.
     """
 
     handle: str
@@ -59,6 +60,7 @@ class SearchHit(NamedTuple):
     start: int
     end: int
     text: str
+    step: int = 0
 
 
 class LookUp(TypedDict, total=False):
@@ -354,7 +356,7 @@ def lines_with(
 def _lines_in(steps: Iterable[ArchivedStep], text: str, most: int) -> list[SearchHit]:
     expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
     return [
-        SearchHit(step.archived.handle, *hit.moved(step.offset))
+        SearchHit(step.archived.handle, *hit.moved(step.offset), step=step.number)
         for step, hit in find(steps, text, most)
     ]
 

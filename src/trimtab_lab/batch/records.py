@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.errors import CannotFit, InvalidRequest
 from trimtab.jsontext.parsing import dump, parse_bytes
+from trimtab.jsontext.paths import Path
 from trimtab.request.fitted import facts_of
 from trimtab.settings import Settings
 from trimtab_lab.batch import conversations
@@ -34,7 +35,7 @@ class RecordOptions:
     """How records are fitted.
 
     ``key``: the key of a record that has the request; None: the record itself, else the first of
-    ``HOLDERS`` that has one.  ``originals``: whether to return what edits replaced, by handle.
+    ``HOLDERS`` that has one.  ``originals``: whether to return what edits replaced.
     """
 
     settings: Settings
@@ -48,13 +49,15 @@ class RecordFit:
 
     ``output`` is the record with its request fitted: bytes of one line if the record was given as
     JSON text, else a value; None if it failed, with the reason in ``error``.  ``row``: the figures
-    for the manifest.
+    for the manifest.  ``originals`` by handle, and the ``places`` of each in the request as it was
+    given: the first and the last, as "messages.3".
     """
 
     output: Any
     row: dict[str, Any]
     error: dict[str, Any] | None = None
     originals: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def fit_line(line: bytes, wanted: RecordOptions) -> RecordFit:
@@ -131,9 +134,20 @@ def _fit(record: FittedRecord, output: Any, record_digest: str, wanted: RecordOp
     row |= {"edits": edits, "repairs": dict(Counter(one.rule for one in report.repairs))}
     if not wanted.originals:
         return RecordFit(output, row)
-    handles = [edit.handle for edit in report.edits]
-    handles += [handle for repair in report.repairs for handle in repair.handles]
-    return RecordFit(output, row, originals={one: fitted.recall(one) for one in handles if one})
+    places = {edit.handle: _ends(edit.paths) for edit in report.edits}
+    for repair in report.repairs:
+        places |= {handle: _ends(repair.paths) for handle in repair.handles}
+    originals = {handle: fitted.recall(handle) for handle in places if handle}
+    return RecordFit(
+        output, row, originals=originals, places={name: places[name] for name in originals}
+    )
+
+
+def _ends(paths: Iterable[Path]) -> list[str]:
+    """The first and the last message, or other part, of some paths; one if they are the same."""
+    parts = [path[: 1 if isinstance(path[0], int) else 2] for path in paths if path]
+    names = [".".join(map(str, part)) for part in parts]
+    return list(dict.fromkeys([*names[:1], *names[-1:]]))
 
 
 def failed(error: Exception, record_digest: str) -> RecordFit:

@@ -116,6 +116,7 @@ class _Outputs:
         else:
             self._part = _LinePart(part, job.wanted, packed=shard.kind == "packed")
         open_files.callback(self._part.close)
+        self._written = 0
         self._errors: IO[bytes] | None = None
         self._originals: IO[bytes] | None = None
 
@@ -128,6 +129,7 @@ class _Outputs:
             **place, "kind": self._shard.kind, "message": fit.error["message"],
         }  # fmt: skip
         self._rows.write(_line({**fit.row, **why}))
+        self._written += fit.error is None
         if fit.error is not None:
             if self._errors is None:
                 self._errors = self._opened(f"errors/{self._shard.number:05}.jsonl")
@@ -135,7 +137,9 @@ class _Outputs:
         if fit.originals:
             if self._originals is None:
                 self._originals = self._opened(f"originals/{self._shard.number:05}.jsonl")
-            self._originals.write(_line({**place, "originals": fit.originals}))
+            output = {"output": part_name(self._shard), "number": self._written}
+            row = {**place, **output, "places": fit.places, "originals": fit.originals}
+            self._originals.write(_line(row))
 
     def _opened(self, name: str) -> IO[bytes]:
         return self._open_files.enter_context(_summed(self._folder, name, self._done))

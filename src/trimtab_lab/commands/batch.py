@@ -45,8 +45,10 @@ def add(parser: ArgumentParser) -> None:
         help="exit with 0 though records failed (default: 1)",
     )  # fmt: skip
     how.add_argument(
-        "--originals", action="store_true", help="also write what was cut, by handle, in originals/"
-    )
+        "--originals", action="store_true",
+        help="also write what was cut in originals/, for trimtab recall --journal FILE; with "
+        "--recall markers name the handles",
+    )  # fmt: skip
     add_settings(parser, SETTINGS)
     parser.set_defaults(run=run)
 

@@ -15,6 +15,7 @@ from trimtab import stores
 from trimtab.cli import main
 from trimtab.journal.excerpts import HOW, answer
 from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.sessions.edit_history import lines_with
 
 TEXT = "first line\r\nsecond line: Größe 7 \ud83d\nthird\n"
 HANDLE = "abcdefghijk"
@@ -130,12 +131,22 @@ def test_without_a_handle_the_terminal_gets_what_the_model_gets(
         (["recall", "--file", "a3.py"], {"file": "a3.py"}),
         (["recall", HANDLE, "--lines", "3-5"], {"handle": HANDLE, "lines": "3-5"}),
     ]
+    in_step = {"handle": HANDLE, "steps": "4", "lines": "3"}
+    cases.append((["recall", HANDLE, "--steps", "4", "--lines", "3"], in_step))
     for options, arguments in cases:
         out = tmp_path / "out"
         assert main([*options, "--store", url, "-o", str(out)]) == 0
         of_a_person = out.read_text().replace("trimtab recall HANDLE --steps N reads one", HOW)
         assert of_a_person == answer(session, arguments).text + "\n"
     assert "7919" not in capsys.readouterr().out
+    hit = next(one for one in lines_with(session, session.archive, "limit_7", 9))
+    assert hit.step == 8
+    found = answer(session, {"search": "limit_7"}).text.partition("(chars ")[2].partition(")")[0]
+    options = ["--steps", str(hit.step), "--range", found.replace("-", ":")]
+    assert main(["recall", HANDLE, *options, "--store", url]) == 0
+    assert capsys.readouterr().out == "LIMIT_7 = 55433"
+    assert main(["recall", HANDLE, "--steps", "8", "--lines", str(hit.line), "--store", url]) == 0
+    assert capsys.readouterr().out == "LIMIT_7 = 55433\n"
     assert main(["search", "nowhere", "--store", url]) == 7
     assert "no line of what was left out" in capsys.readouterr().err
 

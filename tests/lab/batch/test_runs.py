@@ -333,15 +333,26 @@ def test_a_damaged_gzip_gives_what_stands_before_the_damage_and_an_error(tmp_pat
     assert "cannot be unpacked" in error["message"]
 
 
-def test_originals_are_written_beside(tmp_path: Path) -> None:
-    source = written(tmp_path / "in.jsonl", [CHAT, record(1)])
+def test_originals_are_written_beside_and_read_by_recall(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = written(tmp_path / "in.jsonl", ["nope", CHAT, record(0), record(1)])
     run(source, tmp_path / "out", originals=True)
-    (kept,) = lines_of(tmp_path / "out", "originals/*.jsonl")
-    assert kept["at"] == len(json.dumps(CHAT)) + 1
-    fitted = alone(record(1))
-    assert kept["originals"] == {
-        edit.handle: fitted.recall(edit.handle) for edit in fitted.report.edits
-    }
+    kept, other = lines_of(tmp_path / "out", "originals/*.jsonl")
+    assert kept["at"] == len("nope") + len(json.dumps(CHAT)) + 2
+    assert (kept["output"], kept["number"]) == ("part-00000.jsonl", 2)
+    fitted = alone(record(0))
+    edits = fitted.report.edits
+    assert kept["originals"] == {edit.handle: fitted.recall(edit.handle) for edit in edits}
+    assert list(kept["places"]) == list(kept["originals"])
+    assert all(place.startswith("messages.") for ends in kept["places"].values() for place in ends)
+    file = str(tmp_path / "out" / "originals" / "00000.jsonl")
+    for handle, text in (kept["originals"] | other["originals"]).items():
+        assert main(["recall", handle, "--journal", file, "--whole"]) == 0
+        assert capsys.readouterr().out == text
+    assert main(["recall", "--journal", file]) == 0
+    assert next(iter(kept["originals"])) in capsys.readouterr().out
+    assert main(["search", "0.0 value", "--journal", file]) == 0
 
 
 def test_the_command_says_what_it_came_to(

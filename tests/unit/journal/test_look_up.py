@@ -257,3 +257,13 @@ def test_a_store_that_does_not_answer_is_a_result_that_says_so() -> None:
 
     for arguments in ({}, {"search": "x"}, {"file": "x"}, {"handle": "r1"}):
         assert answer(Silent(), arguments) == excerpts.RecallAnswer("nobody home", failed=True)
+
+
+def test_a_file_that_only_calls_of_an_unknown_tool_name_is_looked_up_in_their_steps() -> None:
+    steps = [Step("show_log", {"path": f"logs/{n}.txt"}, source(n)) for n in range(20)]
+    ours = trimtab.fit(conversation("openai-chat", *steps), window=9_000, reserve=0, recall=True)
+    said = answer(ours, {"file": "logs/3.txt"})
+    assert said.failed
+    assert "files there" not in said.text
+    handle, _, number = said.text.rpartition(": ")[2].partition(" step ")
+    assert "logs/3.txt" in asked(ours, handle=handle, steps=number)
