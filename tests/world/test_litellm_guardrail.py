@@ -21,7 +21,8 @@ pytestmark = pytest.mark.world
 NOWHERE = "http://127.0.0.1:9"
 WINDOW, TURNS = 24_000, 70
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
-MODELS = {"chat": "gpt-5.1", "messages": "claude-sonnet-4-5"}
+MODELS = {"chat": "gpt-5.1", "messages": "claude-sonnet-4-5", "responses": "gpt-5-mini"}
+HISTORY = {"chat": "messages", "messages": "messages", "responses": "input"}
 HASH = re.compile(r"hash=([0-9a-f]{13})")
 ORIGINAL = "src/m0.py:17: token 134623 alpha"
 RETRIEVE = "headroom_retrieve"
@@ -48,13 +49,15 @@ class Agent:
 
     def _calls(self, headers: dict[str, str]) -> list[str]:
         """Ids of the calls that the model makes now."""
-        tool = {"name": "read", "input_schema": PATH}
-        path = "/v1/messages"
-        if self._kind == "chat":
-            path, tool = "/v1/chat/completions", {
-                "type": "function", "function": {"name": "read", "parameters": PATH}
-            }  # fmt: skip
-        body = {"model": MODELS[self._kind], "messages": self.messages, "max_tokens": 300,
+        path, tool = {
+            "chat": ("/v1/chat/completions",
+                     {"type": "function", "function": {"name": "read", "parameters": PATH}}),
+            "messages": ("/v1/messages", {"name": "read", "input_schema": PATH}),
+            "responses": ("/v1/responses",
+                          {"type": "function", "name": "read", "parameters": PATH}),
+        }[self._kind]  # fmt: skip
+        most = "max_output_tokens" if self._kind == "responses" else "max_tokens"
+        body = {"model": MODELS[self._kind], HISTORY[self._kind]: self.messages, most: 300,
                 "stream": self._stream, "tools": [tool]}  # fmt: skip
         headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}", **headers}
         began = time.perf_counter()
@@ -67,6 +70,12 @@ class Agent:
 
     def _said(self, answer: dict) -> list[str]:
         """Add an answer to the messages; the ids of its calls, which are all of ``read``."""
+        if self._kind == "responses":
+            keys = ("type", "call_id", "name", "arguments")
+            calls = [one for one in answer["output"] if one["type"] == "function_call"]
+            assert all(one["name"] == "read" for one in calls)
+            self.messages += [{key: one[key] for key in keys} for one in calls]
+            return [one["call_id"] for one in calls]
         if self._kind == "messages":
             blocks = [one for one in answer["content"] if one["type"] == "tool_use"]
             assert all(one["name"] == "read" for one in blocks)
@@ -80,7 +89,9 @@ class Agent:
         return [one["id"] for one in blocks]
 
     def _take(self, id: str, text: str) -> None:
-        if self._kind == "chat":
+        if self._kind == "responses":
+            self.messages.append({"type": "function_call_output", "call_id": id, "output": text})
+        elif self._kind == "chat":
             self.messages.append({"role": "tool", "tool_call_id": id, "content": text})
         else:
             block = {"type": "tool_result", "tool_use_id": id, "content": text}
@@ -88,12 +99,14 @@ class Agent:
 
 
 def joined(data: bytes) -> dict:
-    """The answer whose stream of events this is, in either API."""
+    """The answer whose stream of events this is, in any of the APIs."""
     calls, blocks = {}, {}
     for line in data.decode().splitlines():
         if not line.startswith("data: {"):
             continue
         event = json.loads(line.removeprefix("data: "))
+        if event.get("type") == "response.completed":
+            return event["response"]
         if event.get("choices"):
             for one in (
                 event["choices"][0]["delta"].get("tool_calls") or () if event["choices"] else ()
@@ -121,11 +134,16 @@ class Model:
         """The hash that it has looked up."""
 
     def __call__(self, record) -> Answer:
-        found = HASH.search(json.dumps(record.body["messages"]))
+        found = HASH.search(json.dumps(history(record)))
         if found and not self.asked and RETRIEVE in json.dumps(record.body["tools"]):
             self.asked = found[1]
             return Answer("", [Call(RETRIEVE, {"hash": found[1]})])
         return Answer("", [Call("read", {"path": str(record.number)})])
+
+
+def history(record) -> list:
+    """The messages of a request, or its items."""
+    return record.body.get("messages") or record.body["input"]
 
 
 def common(one: list, other: list) -> int:
@@ -136,9 +154,10 @@ def common(one: list, other: list) -> int:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """(LiteLLM's address, a provider of each kind)."""
+    """(LiteLLM's address, a provider for each API)."""
     with (
         StrictProvider(window=WINDOW) as chat, StrictProvider(window=WINDOW) as claude,
+        StrictProvider(window=WINDOW) as responses,
         proxied(NOWHERE, window=WINDOW) as ours,
         litellm_server(tmp_path_factory.mktemp("litellm"), f"""
 model_list:
@@ -146,13 +165,15 @@ model_list:
   litellm_params: {{model: openai/gpt-5.1, api_key: x, api_base: "{chat.url}/v1"}}
 - model_name: {MODELS["messages"]}
   litellm_params: {{model: anthropic/claude-sonnet-4-5, api_key: x, api_base: "{claude.url}"}}
+- model_name: {MODELS["responses"]}
+  litellm_params: {{model: openai/gpt-5-mini, api_key: x, api_base: "{responses.url}/v1"}}
 guardrails:
 - guardrail_name: trimtab
   litellm_params: {{guardrail: headroom, mode: pre_call, default_on: true, api_key: sk-gateway,
                     api_base: "{ours.url}"}}
 """) as url,
     ):  # fmt: skip
-        yield url, {"chat": chat, "messages": claude}
+        yield url, {"chat": chat, "messages": claude, "responses": responses}
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -167,9 +188,10 @@ def test_a_session_of_three_windows_is_shortened_in_place(world, kind, stream, m
     agent.run(TURNS)
 
     records = provider.requests[begin:]
-    looked_up = [one for one in records if ORIGINAL in json.dumps(one.body["messages"][-1:])
-                 and model.asked in json.dumps(one.body["messages"])]  # fmt: skip
-    sent = [one.body["messages"] for one in records if one not in looked_up][:TURNS]
+    looked_up = [one for one in records if ORIGINAL in json.dumps(history(one)[-1:])
+                 and model.asked in json.dumps(history(one))]  # fmt: skip
+    numbers = {one.number for one in looked_up}
+    sent = [history(one) for one in records if one.number not in numbers][:TURNS]
     kept = [common(a, b) / len(a) for a, b in pairwise(sent)]
     whole = sum(len(json.dumps(one)) for one in agent.messages)
     ratio = statistics.median(agent.seconds[1:10]) / statistics.median(plain.seconds[1:])
