@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from trimtab.formats.repair import shape
 from trimtab.formats.rules import Repair
 from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
@@ -158,7 +159,8 @@ def measure(repaired: RepairedRequest, inputs: TurnInputs) -> MeasuredRequest:
     limits = effective_limits(settings, transcript, sizes.counter)
     if inputs.calibrations:
         limits = calibrated(limits, settings, inputs.calibrations, transcript, sizes)
-    warnings = (*repaired.warnings, *_window_of_another(settings.model or model, limits))
+    warnings = (*repaired.warnings, *shape.warnings(transcript.format, repaired.body.tree))
+    warnings += tuple(_window_of_another(settings.model or model, limits))
     active, cleared = _remembered(transcript, inputs.journal)
     return _with_trigger_moved(
         MeasuredRequest(inputs, repaired, sizes, limits, active, cleared, warnings)

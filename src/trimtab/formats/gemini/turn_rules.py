@@ -17,6 +17,7 @@ from trimtab.formats.repair.pairing import (
     INTERRUPTED,
     LocatedPart,
     TurnRange,
+    named_by_unknown,
     path_of_part,
     removal_ops,
     turn_ranges,
@@ -113,7 +114,8 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                 detail = "does not stand in the content right after its call"
                 yield _finding(transcript, located, "result_late", detail, turn)
         if not (open_tail and turn_range.stop == len(messages)):
-            for located in turn.open:
+            named = named_by_unknown(messages, turn_range.end) if turn.open else set()
+            for located in (call for call in turn.open if call.part.id not in named):
                 yield _finding(transcript, located, "call_unanswered", "has no response", turn)
 
 

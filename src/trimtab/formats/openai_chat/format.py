@@ -109,6 +109,8 @@ def read_message(message: Any) -> Message:
     for part_blocks, part in calls(message) if role == "assistant" else ():
         blocks += part_blocks
         parts.append(part)
+    if role == "other" and (ids := linking_ids(message)):
+        parts.append(Part("other", (), refers=ids))
     blocks += _more(message)
     if content is None and not _says_otherwise(message, parts):
         parts.append(Part("text", ("content",), flaw="null"))

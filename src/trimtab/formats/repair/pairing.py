@@ -140,6 +140,8 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
             ]
             waiting = [located.part.id for located in early]
             turn = turn._replace(calls=tuple(early))
+        if waiting and (answered := named_by_unknown(transcript.messages, turn.end)):
+            waiting = [id for id in waiting if id not in answered]
         if waiting:
             for located in turn.calls:
                 if located.part.id in waiting:
@@ -148,6 +150,21 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                         "call_unanswered", path_of_part(transcript, located),
                         f"call {located.part.id} has no result", turn,
                     )  # fmt: skip
+
+
+def named_by_unknown(messages: Sequence[Message], start: int) -> set[str]:
+    """Ids in what we don't know (a part, an item, a message of an unknown role) from ``start`` to
+    the model's next message: it may be the result, so none is invented."""
+    ids = set[str]()
+    for message in messages[start:]:
+        if message.role == "assistant":
+            break
+        for part in message.parts:
+            if part.kind == "other":
+                ids.update(part.refers)
+            elif part.kind == "result" and message.role == "other":
+                ids.add(part.id)
+    return ids
 
 
 def _duplicate_calls(transcript: Transcript, turn: CallTurn) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """What ``check`` says of a body's shape: roles, required keys, and types of content.
 
-Only a report: what is unknown to us may be new at the provider, so nothing is repaired for it, and
-a request that is fitted is not judged by it.
+What is unknown to us may be new at the provider, so nothing is repaired for it; a fit only warns
+of it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from typing import Any
 
 from trimtab.formats.engine.base import Format
 from trimtab.formats.engine.rule import Shape, Violation
+from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 
 UNKNOWN_ROLE, MISSING_KEY, CONTENT_TYPE = "unknown_role", "missing_key", "content_type"
+_ROLE_CHARS = 20
+"""A role that is longer is text, which no log may have."""
 
 
 def with_shape(
@@ -30,6 +33,30 @@ def with_shape(
         if not any(rule.path[: len(violation.path)] == violation.path for rule in found)
     ]
     return (*of_shape, *found)
+
+
+def warnings(format: Format, tree: Any) -> tuple[str, ...]:
+    """A sentence about messages whose role or content the format does not name, which no repair can
+    mend; () if there are none."""
+    found = list(_found(format, tree, required=False))
+    if not found:
+        return ()
+    first, of = found[0], f"of the {format.name} format"
+    what = first.message.partition(": ")[0]
+    if first.rule == UNKNOWN_ROLE:
+        role = str(paths.get(tree, first.path))
+        from trimtab.suggestions import nearest
+
+        problem = f"{role[:_ROLE_CHARS]!r} is no role {of}{nearest(role, format.shape.roles)}"
+    elif first.rule == MISSING_KEY:
+        problem = f"each message {of} has one, and here it is missing"
+    else:
+        problem = f"{what} is no content {of}"
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return (
+        f"{paths.escape(first.path)}: {problem}{more}; it is sent unchanged and may be refused, "
+        "trimtab.check(request) lists all",
+    )
 
 
 def _found(format: Format, tree: Any, *, required: bool) -> Iterator[Violation]:
