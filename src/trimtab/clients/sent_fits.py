@@ -74,8 +74,8 @@ class SentFits:
         if facts.made_edits:
             earlier = () if facts.shortened is None else facts.shortened.edits
             self.stats.cuts += not any(edit.new for edit in earlier)
-            new = (edit for edit in fitted.report.edits if edit.new)
-            self.stats.tokens_archived += sum(edit.tokens_saved for edit in new)
+            new = sum(edit.tokens_saved for edit in fitted.report.edits if edit.new)
+            self.stats.tokens_archived += new - facts.replaced_tokens.total()
         id = fitted.conversation if conversation is None else conversation
         with self._lock:
             self._last[id] = SentFit(session, fitted)

@@ -5,6 +5,7 @@ A journal keeps them with the edit, so that its history needs no request.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -31,6 +32,17 @@ def with_figures(
     for edit in new:
         one = of_edit.get(edit)
         yield edit if one is None else replace(edit, figures=figures_of(measured, one, dropped))
+
+
+def replaced_tokens(active: Sequence[Edit], new: Sequence[Edit]) -> Counter[str]:
+    """Tokens that edits of earlier turns had saved and that ``new`` edits of the same blocks save
+    in their place, by the kind of the earlier edit."""
+    changed = {ref for edit in new if edit.op != "insert" for ref in edit.targets}
+    tokens = Counter[str]()
+    for edit in active:
+        if edit.op != "insert" and edit.figures and not changed.isdisjoint(edit.targets):
+            tokens[edit.kind] += edit.figures.tokens_before - edit.figures.tokens_after
+    return tokens
 
 
 def figures_of(measured: MeasuredRequest, applied: Applied, dropped: IntervalSet) -> EditFigures:

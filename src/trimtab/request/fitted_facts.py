@@ -6,6 +6,7 @@ Users see none of it: what they need is in ``Fitted`` and its report.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from trimtab import formats
@@ -14,6 +15,7 @@ from trimtab.lazy import cached_property
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
+from trimtab.request.edit_figures import replaced_tokens
 from trimtab.request.limits import calibration_key
 from trimtab.request.pipeline import FitResult
 from trimtab.settings import NO_WINDOW, Settings
@@ -186,6 +188,11 @@ class FittedFacts:
     def made_edits(self) -> bool:
         """Whether any edit is new; else all of them were made on earlier turns."""
         return bool(self._result.new)
+
+    @cached_property
+    def replaced_tokens(self) -> Counter[str]:
+        """Tokens that earlier edits had saved and that new ones save in their place, by kind."""
+        return replaced_tokens(self._result.measured.active, self._result.new)
 
     @cached_property
     def repairs(self) -> int:

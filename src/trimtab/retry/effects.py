@@ -64,8 +64,8 @@ class SendStats:
     cuts: int = 0
     """Of the requests: those for which something was newly taken out."""
     tokens_archived: int = 0
-    """What the cuts took out, each edit counted once; ``tokens_saved`` counts it for each request
-    that would have carried it."""
+    """What the cuts took out, each token counted once, also where it is cut again in a larger fold;
+    ``tokens_saved`` counts it for each request that would have carried it."""
     refusals_avoided: int = 0
     """Of the requests: those that were answered, and that the provider would have refused as the
     client gave them: too long, or with something that was repaired."""

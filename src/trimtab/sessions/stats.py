@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.reducers.redundant import failure_of
-from trimtab.request.fitted import Fitted
+from trimtab.request.fitted import Fitted, facts_of
 from trimtab.request.pipeline import FitResult
 
 PREFIX = "stats/"
@@ -17,7 +17,8 @@ PREFIX = "stats/"
 
 @dataclass
 class ConversationStats:
-    """``saved``: tokens by cause, each edit counted once; ``kept_out``: tokens that were not sent,
+    """``saved``: tokens by cause, each counted once, also where a newer edit takes the place of an
+    older one; ``kept_out``: tokens that were not sent,
     counted for each request that would have contained them; ``failed``: number of failed calls
     whose inputs were removed, by the category of their error; ``sent_minute``: when the last turn
     was, in minutes of the session's clock."""
@@ -47,6 +48,7 @@ class ConversationStats:
                 self.saved[edit.kind] += edit.tokens_saved
                 if category := failure_of(edit.why):
                     self.failed[category] += 1
+        self.saved.subtract(facts_of(fitted).replaced_tokens)
 
     def join(self, other: ConversationStats) -> None:
         """Add the statistics of another process."""

@@ -790,7 +790,8 @@ def test_statistics_add_up_over_processes(url: str) -> None:
     assert stats["kept_out"] == arrived - sent
     new = [edit for one in done for edit in one.report.edits if edit.new]
     assert stats["edits"] == len(new)
-    assert sum(stats["saved"].values()) == sum(edit.tokens_saved for edit in new)
+    in_force = [edit for edit in done[-1].report.edits if edit.kind in stats["saved"]]
+    assert sum(stats["saved"].values()) == sum(edit.tokens_saved for edit in in_force)
     assert stats["waiting"] == 0
 
 

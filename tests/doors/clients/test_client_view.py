@@ -101,6 +101,8 @@ def test_the_history_says_what_is_in_force_and_an_undo_what_else_it_takes_back()
         in_force = [edit for edit in view.history() if not edit.replaced_by]
         assert {edit.handle for edit in in_force} == {edit.handle for edit in view.report.edits}
         old = next(edit for edit in view.history() if edit.replaced_by)
+        assert view.stats.tokens_archived == sum(edit.tokens_saved for edit in in_force)
+        assert view.stats.tokens_archived < view.report.tokens_before
         words = view.undo(old.handle)
         assert words.startswith(f"{old.handle} is undone")
         assert f"{old.replaced_by} had replaced it and is taken back too" in words
