@@ -21,8 +21,9 @@ EXPECTED = "this request is expected to be refused: no step made it smaller; rep
 """Told where the ladder of fallbacks ends above a limit."""
 
 
-def report_of(result: FitResult, failures: int) -> Report:
-    """The report of one result; ``failures``: how often the caller's counter had failed by then."""
+def report_of(result: FitResult, failures: int, learned: tuple[int, int] | None = None) -> Report:
+    """The report of one result; ``failures``: how often the caller's counter had failed by then;
+    ``learned``: the limit that a refusal taught, as ``FittedFacts.learned``."""
     measured = result.measured
     counter = measured.sizes.counter
     warnings = list(dict.fromkeys(result.warnings))
@@ -37,20 +38,24 @@ def report_of(result: FitResult, failures: int) -> Report:
         warnings += result.answers.warnings()
     if tools := measured.tools_advice():
         warnings.append(tools)
+    limits = dict(measured.limits.as_dict(result.target))
+    if learned is not None:
+        room, window = learned
+        limits |= {"window": window or room, "capacity": min(room, measured.limits.bounds.capacity)}
     return Report(
-        reason=_reason(result),
+        reason=_reason(result, _capacity(measured, learned)),
         format=measured.transcript.format.name,
         format_reason=measured.received.format_reason,
         counter=counter.name,
         factor=counter.factor,
         tokens_before=result.tokens_before,
         tokens_after=result.tokens_after,
-        limits=measured.limits.as_dict(result.target),
+        limits=limits,
         edits=_edits(result),
         repairs=_repairs(measured),
         warnings=tuple(warnings),
         summaries=result.answers.as_dict() if result.answers else {},
-        window_of=measured.limits.window_of,
+        window_of="" if learned else measured.limits.window_of,
         money={**result.cost.as_dict(), "told": str(result.cost)} if result.cost else {},
         calibration=asdict(measured.limits.factors) if measured.limits.factors else {},
         _losses=lambda: _losses(result),
@@ -90,21 +95,24 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
     return tuple(losses)
 
 
-def _reason(result: FitResult) -> str:
+def _capacity(measured: MeasuredRequest, learned: tuple[int, int] | None) -> str:
+    """The most tokens that the prompt may have, and where the number is from."""
+    limits, most = measured.limits, measured.limits.bounds.capacity
+    less = f" less {limits.reserve:,} for output" if limits.reserve else ""
+    if learned is not None:
+        room, window = learned
+        source = f"a refusal named {window:,}{less}" if window else "learned from refusals"
+        return f"{min(room, most):,} ({source})"
+    if limits.given:
+        return f"{most:,} (as the provider counts {limits.given:,}{less})"
+    return f"{most:,} ({limits.window:,}{less})" if less else f"{most:,}"
+
+
+def _reason(result: FitResult, capacity: str) -> str:
     """One line: why the request was changed, or why not."""
     measured, limits = result.measured, result.measured.limits
     before, after = result.tokens_before, result.tokens_after
     share = limits.trigger
-    capacity = f"{limits.bounds.capacity:,}"
-    if limits.reserve:
-        capacity = (
-            f"{limits.bounds.capacity:,} ({limits.window:,} less {limits.reserve:,} for output)"
-        )
-    if limits.given:
-        capacity = (
-            f"{limits.bounds.capacity:,} (as the provider counts {limits.given:,} less "
-            f"{limits.reserve:,} for output)"
-        )
     if not result.applied:
         repaired = f", {many(len(_repairs(measured)), 'repair')}" if measured.repaired.made else ""
         if result.step == AS_RECEIVED:

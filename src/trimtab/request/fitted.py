@@ -66,7 +66,7 @@ class Fitted(SuggestsNames, Generic[R]):
     @cached_property
     def report(self) -> Report:
         """What was done and why; computed on first use."""
-        return report_of(self._result, self._failures)
+        return report_of(self._result, self._failures, self._facts.learned)
 
     @cached_property
     def tokens_before(self) -> int:
@@ -134,6 +134,13 @@ class Fitted(SuggestsNames, Generic[R]):
 def facts_of(fitted: Fitted[Any]) -> FittedFacts:
     """What our own doors need to know of a fitted request."""
     return fitted._facts
+
+
+def note_learned(fitted: Fitted[Any], room: int, window: int | None) -> None:
+    """Note the limit that a refusal taught of its model, as ``FittedFacts.learned``; a report made
+    without it is made again."""
+    facts_of(fitted).learned = (room, window or 0)
+    vars(fitted).pop("report", None)
 
 
 def recall(originals: Mapping[str, str], handle: str) -> str:

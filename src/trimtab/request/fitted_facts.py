@@ -36,6 +36,9 @@ class FittedFacts:
         """The retry flow that it is an attempt of, if the caller sends by itself."""
         self.shortened: Report | None = None
         """What was done, before this fit, to the agent's state that the request was made from."""
+        self.learned: tuple[int, int] | None = None
+        """(the most tokens of a prompt in our count, the window in the provider's or 0) where a
+        refusal taught a limit."""
         self.streamed: Any = None
         """The steps of the answer so far, if a session observes it as a stream of events."""
 
@@ -241,7 +244,8 @@ class FittedFacts:
         known = {name: getattr(self, name) for name, value in vars(FittedFacts).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         passing = dict.fromkeys(("chained", "shortened", "streamed", "attempts"))
-        return {**passing, **known, "held_tokens": self.held_tokens, "hint": self.hint}
+        given = {name: getattr(self, name) for name in ("held_tokens", "hint", "learned")}
+        return {**passing, **known, **given}
 
 
 def withdrawal_of(facts: FittedFacts) -> list[str]:

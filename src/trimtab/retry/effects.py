@@ -79,7 +79,8 @@ class SendStats:
         given = fitted.tokens_before + facts.tokens_shortened
         self.changed += 1
         self.tokens_saved += given - fitted.tokens_after
-        too_long = 0 < facts.capacity < given
+        rooms = [facts.capacity, facts.learned[0] if facts.learned else 0]
+        too_long = any(0 < room < given for room in rooms)
         self.refusals_avoided += answered and bool(too_long or facts.repairs or sends > 1)
 
 

@@ -46,7 +46,7 @@ from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent
 from trimtab.formats.registry import FORMATS
 from trimtab.formats.repair.named_rules import OUTPUT, is_of_endpoint
-from trimtab.request.fitted import Fitted, facts_of
+from trimtab.request.fitted import Fitted, facts_of, note_learned
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
 from trimtab.retry.effects import Accepted, Done, Refused, Send, SendStats
 from trimtab.retry.guesses import RESULT_CHARS
@@ -295,6 +295,7 @@ class _RequestFlow:
         self.guess = smaller if unnamed else self.guess
         self.words, self.size_sends = words, self.size_sends + 1
         self.first_sent = self.first_sent or sent
+        _note_room(smaller, self.limits, sent.output)
         return smaller
 
     def _known_limits(self) -> ModelLimits:
@@ -514,10 +515,18 @@ def rules_of(limits: ModelLimits) -> tuple[str, ...]:
 def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, limits: ModelLimits) -> Fitted:
     """``fitted``, or ``request`` fitted again with ``fit`` where it is above a learned limit."""
     mine = limits.for_conversation(fitted.conversation)
-    words = limits_from_refusals.keywords_for_known_limits(
-        mine, facts_of(fitted).settings, sent_as(fitted, mine)
-    )
-    return fit(request, **words) if words else fitted
+    sent = sent_as(fitted, mine)
+    words = limits_from_refusals.keywords_for_known_limits(mine, facts_of(fitted).settings, sent)
+    again = fit(request, **words) if words else fitted
+    _note_room(again, mine, sent.output)
+    return again
+
+
+def _note_room(fitted: Fitted, limits: ModelLimits, output: int) -> None:
+    """Note the most tokens that the provider takes, if a refusal taught it, for the report."""
+    room = limits.prompt_tokens(output)
+    if room is not None:
+        note_learned(fitted, room, limits.limit)
 
 
 def sent_as(fitted: Fitted, limits: ModelLimits, full: bool = False) -> SentRequest:

@@ -109,6 +109,20 @@ def test_the_history_says_what_is_in_force_and_an_undo_what_else_it_takes_back()
         assert "replaced" not in view.undo(in_force[-1].handle)
 
 
+def test_a_limit_that_a_refusal_named_counts_as_one_that_was_given():
+    counted = []
+    for keywords in ({}, {"window": WINDOW}):
+        with StrictProvider(list(LOOP), window=WINDOW) as provider:
+            client = run(CLIENTS[0], provider.url, **keywords)
+            view = trimtab.of(client.client)
+            counted.append(view.stats.refusals_avoided)
+            if not keywords:
+                assert f"(a refusal named {WINDOW:,}" in view.report.reason
+                assert view.report.limits["window"] == WINDOW
+                assert "1,047,576" not in str(view.report)
+    assert counted[0] == counted[1]
+
+
 def test_a_step_that_is_cut_because_older_ones_are_pinned_is_not_called_the_oldest():
     with StrictProvider(list(LOOP), window=WINDOW) as provider:
         client = run(CLIENTS[0], provider.url, window=WINDOW)
