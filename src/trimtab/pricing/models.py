@@ -89,7 +89,8 @@ def find(model: str) -> Model | None:
 
 def nearest_version(model: str) -> Model | None:
     """The entry of the same family whose version is nearest: the newest before it, else the oldest
-    behind it; of a name without a version the newest.  None if the family is not in the table.
+    behind it; of a name without a version the newest.  None if the family is not in the table, or
+    if the version is so far above its newest that it is rather a slip: ``gpt-41``, ``claude4``.
 
     >>> nearest_version("claude-fable-5-9").name
     'claude-fable-5-1'
@@ -98,6 +99,10 @@ def nearest_version(model: str) -> Model | None:
     family, version = _family(plain)
     relatives = _families().get(family, ())
     if not relatives or (not version and len(family) < 2):  # "gpt" alone names no model
+        return None
+
+    newest = max(_family(name)[1][:1] or (0,) for name in relatives)
+    if version and version[0] > _FAR * newest[0] > 0:
         return None
 
     def distance(name: str) -> tuple[bool, tuple[int, ...], bool, str]:
@@ -110,6 +115,8 @@ def nearest_version(model: str) -> Model | None:
     return find(min(relatives, key=distance))
 
 
+_FAR = 3
+"""A major version above so many times the newest of its family is a slip, not a model to come."""
 _VERSION = re.compile(r"([a-z]*)(\d{1,2}(?:\.\d{1,3})*)")
 _RELEASE = re.compile(r"\d{4,}|\d{1,2}(?=-\d{4}$)")
 

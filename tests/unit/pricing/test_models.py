@@ -101,6 +101,14 @@ def test_an_unknown_version_takes_the_window_of_the_nearest_of_its_family(
     assert given.report.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"), [("gpt41", "gpt-4.1"), ("gpt-41", "gpt-4.1"), ("claude4", "claude")]
+)
+def test_a_mistyped_version_takes_no_window(slip: str, meant: str) -> None:
+    with pytest.raises(trimtab.InvalidSetting, match=f"did you mean '{meant}'"):
+        models.require(slip)
+
+
 def test_prices_and_cache_minimums_are_those_of_the_providers_page() -> None:
     sonnet, gpt, gemini = (
         models.require(n) for n in ("claude-sonnet-4-5", "gpt-5.6", "gemini-2.5-pro")
