@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from urllib.parse import quote_plus
 
 from proxies import ask, proxied, settled
 from proxy_story import JSON, WINDOW, answers, turn_by_turn
 
+from trimtab.proxy.dashboard.search_view import of_scope
 from trimtab.sessions.note_tool import note_tool
 from trimtab_lab.testing import StrictProvider
 
@@ -85,8 +87,9 @@ def test_originals_are_searched_in_one_session_in_those_of_its_tenant_and_in_all
         assert found(words) == both
         assert found(f"{words}&s={first.id}&in=session") == [first.id]
         assert found(f"{words}&s={first.id}&in=tenant") == both
-        second.tenant = "another"
-        assert found(f"{words}&s={first.id}&in=tenant") == [first.id]
+        other = replace(second, tenant="another")
+        assert of_scope([first, other], first, "tenant") == [first]
+        assert of_scope([first, other], first, "") == [other, first]  # the newest first
         text = page(server, f"search?q={words}&s={first.id}&in=session")
         assert "src/part_2/module_7.py:" in text
         steps = re.findall(rf'/s/{first.id}/e/(\w+)\?step=(\d+)"', text)
