@@ -314,7 +314,7 @@ def test_two_hundred_sessions_and_one_of_400_turns_are_there_after_a_restart(tmp
             page.click(link("review"))
             assert page.eval("document.querySelectorAll('svg.wide g').length") == 134
             assert page.eval("document.querySelectorAll('svg.narrow g').length") == 58
-            assert "350 more" in text_of(page)
+            assert "385 more" in text_of(page)
             looked_at(page, "restart-session")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -95,14 +95,19 @@ def search(
             (name, f"{SEARCH}?{urlencode({'q': words, 's': about, 'in': key})}", key == scope)
             for key, name in scopes.items()
         ],
-        searched=searched, rows=[_row(one) for one in found],
+        searched=searched, rows=list(_rows(found)),
     )  # fmt: skip
 
 
-def _row(one: Found) -> dict[str, Any]:
-    address = f"{HOME}s/{one.session.id}/e/{quote(one.handle, safe='')}"
-    return {
-        "session": one.session.title, "session_address": f"{HOME}s/{one.session.id}",
-        "address": f"{address}?step={one.step}" if one.step else address,
-        "about": one.about, "line": one.line, "text": one.text,
-    }  # fmt: skip
+def _rows(found: Sequence[Found]) -> Iterator[dict[str, Any]]:
+    """The lines, those of one step together."""
+    for (id, handle, step), own in groupby(
+        found, lambda one: (one.session.id, one.handle, one.step)
+    ):
+        lines = list(own)
+        address = f"{HOME}s/{id}/e/{quote(handle, safe='')}"
+        yield {
+            "session": lines[0].session.title, "session_address": f"{HOME}s/{id}",
+            "address": f"{address}?step={step}" if step else address, "about": lines[0].about,
+            "lines": [(one.line, one.text) for one in lines],
+        }  # fmt: skip
