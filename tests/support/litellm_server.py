@@ -17,22 +17,27 @@ import world_needs
 from own_servers import free_port
 from proxies import ask
 
+import trimtab
+
 START_SECONDS = 120.0
 KEY = "sk-a-master-key-of-a-test-and-of-nothing-else"
 """What its clients send."""
+SOURCE = str(Path(trimtab.__file__).resolve().parents[1])
 
 
 @contextmanager
-def litellm_server(folder: Path, config: str) -> Iterator[str]:
-    """Its address; ``config``: what stands in its ``config.yaml``."""
+def litellm_server(folder: Path, config: str, **env: str) -> Iterator[str]:
+    """Its address; ``config``: what stands in its ``config.yaml``; ``env``: more variables."""
     world_needs.module("litellm_proxy_extras", "litellm] 'litellm[proxy]'")
     file, log, port = folder / "config.yaml", folder / "litellm.log", free_port()
     file.write_text(config)
     command = [sys.executable, "-c", "from litellm import run_server; run_server()"]
     command += ["--config", str(file), "--host", "127.0.0.1", "--port", str(port)]
-    env = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": KEY}
+    ours = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": KEY, "PYTHONPATH": SOURCE}
     with log.open("w") as out:
-        server = subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=out)
+        server = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **ours, **env}, stdout=out, stderr=out
+        )
     url = f"http://127.0.0.1:{port}"
     try:
         until = time.monotonic() + START_SECONDS

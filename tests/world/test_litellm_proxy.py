@@ -7,30 +7,23 @@ where ``litellm[proxy]`` is not installed.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import world_needs
-from own_servers import free_port
+from litellm_server import KEY, litellm_server
 from proxies import ask
 
-import trimtab
 from trimtab import stores
 from trimtab_lab.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.world
-KEY = "sk-a-master-key-of-a-test-and-of-nothing-else"
 WINDOW, TURNS = 12_000, 40
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
 JSON = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
-SOURCE = str(Path(trimtab.__file__).resolve().parents[1])
 HOOK = "litellm_settings: {callbacks: trimtab.clients.litellm.proxy_hook}"
 KINDS = ("chat", "messages", "responses")
 
@@ -39,40 +32,18 @@ def lines(turn: int) -> str:
     return "".join(f"src/m{turn}.py:{n}: token {n * 7919 + turn} alpha\n" for n in range(60))
 
 
-@contextmanager
 def gateway(providers: dict[str, StrictProvider], folder: Path, more: str, **env: str):
     """LiteLLM's server, with a model for each provider that is called as it; its address."""
-    world_needs.module("litellm_proxy_extras", "litellm[proxy]")  # LiteLLM itself loads for long
     models = "".join(
         f"- model_name: {name}\n  litellm_params: {{model: {model_of(name)}, api_key: x,"
         f" api_base: {provider.url}{'' if 'messages' in name else '/v1'}}}\n"
         for name, provider in providers.items()
     )
-    (folder / "config.yaml").write_text(
-        f"model_list:\n{models}general_settings: {{master_key: {KEY}}}\n"
+    config = (
+        f"model_list:\n{models}"
         f"router_settings: {{retry_policy: {{BadRequestErrorRetries: 2}}}}\n{more}\n"
     )
-    port = free_port()
-    given = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": SOURCE, **env}
-    command = [sys.executable, "-c", "from litellm import run_server; run_server()"]
-    url = f"http://127.0.0.1:{port}"
-    with (folder / "litellm.log").open("w") as log:
-        server = subprocess.Popen(
-            [*command, "--config", str(folder / "config.yaml"), "--port", str(port)],
-            env=given, cwd=folder, stdout=log, stderr=log,
-        )  # fmt: skip
-        try:
-            for _ in range(180):
-                assert server.poll() is None, (folder / "litellm.log").read_text()[-2000:]
-                try:
-                    ask(url, "GET", "/health/liveliness")
-                    break
-                except OSError:
-                    time.sleep(0.5)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(20)
+    return litellm_server(folder, config, **env)
 
 
 def model_of(name: str) -> str:
