@@ -112,12 +112,13 @@ class CannotFit(TrimtabError):
         self.tried, self.largest, self.hint = tried, largest, hint
         unit = {"window": "tokens", "pin": "tokens", "request_bytes": "bytes"}.get(limit, limit)
         parts = "; ".join(f"{path} ({what}, {size:,} tokens)" for path, size, what in largest)
+        ways = f"Tried: {', '.join(tried)}." if tried else "Nothing here can be cut."
+        whole = f" What cannot shrink: {parts}." if parts else ""
         named = "with its pins, window" if limit == "pin" else limit
         super().__init__(
             f"cannot fit: {named} allows {allowed:,} {unit}, the smallest this request can become "
             f"is {minimum:,} ({self.needed:,} too many; it arrived with {projected:,}). "
-            f"Tried: {', '.join(tried) or 'nothing applies'}. "
-            f"What cannot shrink: {parts or 'the fixed cost of the messages'}. {hint}".rstrip()
+            f"{ways}{whole} {hint}".rstrip()
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from trimtab.amounts import many
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.originals import OfStore, add_source, handle_of, originals_of
@@ -85,8 +86,8 @@ def run(args: Namespace) -> int:
             return NO_ORIGINAL
         text = text if args.range is None else excerpts.part(text, *args.range)
     elif not args.whole and len(text) > CONTENTS_CHARS and (steps := folded_steps(text))[1:]:
-        size = f"{len(steps):,} steps, {len(text):,} chars"
-        print(f"{size}: --steps N or N-M gives some, --whole all", file=sys.stderr)
+        size = f"{len(steps):,} steps, {len(text):,} characters"
+        print(f"{size}. One: --steps 1. All: --whole.", file=sys.stderr)
         text = "".join(f"{step}\n" for step in steps)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
@@ -137,11 +138,16 @@ def _reasons(args: Namespace, originals: Originals) -> str:
         made = journal_file.load(args.journal, must_exist=True).entries
         dated = [(None, edit) for edit in made if edit.handle == args.handle]
     lines = [
-        f"{'' if at is None else datetime.fromtimestamp(at, UTC).isoformat() + '  '}{edit.op}, "
-        f"{edit.kind}, {len(edit.targets)} block(s), loss {edit.loss:.2f}: {clean(edit.why)}\n"
+        f"{'' if at is None else datetime.fromtimestamp(at, UTC).isoformat() + '  '}"
+        f"{_what(edit)}, {many(len(edit.targets), 'text')}: {clean(edit.why)}\n"
         for at, edit in dated
     ]
     return "".join(lines) or "no edit: a repair, or the provider's compaction, took it out\n"
+
+
+def _what(edit: Edit) -> str:
+    """``fold``, or ``replace, log``: what was done, and its kind where that says more."""
+    return edit.op if edit.kind == edit.op else f"{edit.op}, {edit.kind}"
 
 
 def _looked_up(args: Namespace, originals: Originals) -> int:

@@ -199,7 +199,7 @@ class ArchivedStep:
         if self.entries:
             return "; ".join(entry.head.partition(" ")[2] for entry in self.entries)
         if self.folded is not None:
-            return "; ".join(self.folded.calls) or self.folded.first_line
+            return "; ".join(self.folded.calls) or self.folded.first_line or "no text"
         one = self.archived
         if one.tool:
             return f"{one.tool}: arguments of its call"

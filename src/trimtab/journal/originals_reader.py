@@ -127,11 +127,14 @@ class OriginalsReader:
         new = rows(before, before.pinned([pin], pin=pinned), int(self._now()))
         if new:
             self._store.write(self._store.batch(conversation, new))
+        kind, _, named = pin.partition(":")
+        named = f"“{named}”" if kind == "text" else named
+        where = f"in conversation {conversation}"
         if not pinned and not new:
-            return f"{pin} was not pinned in conversation {conversation}"
+            return f"{named} was not pinned {where}"
         if not pinned:
-            return f"{pin} is no longer pinned in conversation {conversation}"
-        return f"{pin} is pinned in conversation {conversation}, from its next request on"
+            return f"{named} is no longer pinned {where}"
+        return f"what has {named} stays whole {where}, from its next request on"
 
     def pins(self, conversation: str = "") -> list[str]:
         """What is pinned in a conversation; "": in the one written last."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.errors import NotAccepted
 from trimtab.formats import rules
 from trimtab.formats.body import RequestBody
@@ -194,7 +195,7 @@ def repair(received: ReceivedRequest, inputs: TurnInputs) -> RepairedRequest:
     violations = tuple(violation for violation in left if violation.certain)
     if violations and settings.strict:
         raise NotAccepted(
-            f"{len(violations)} violation(s), the first: {paths.escape(violations[0].path)}: "
+            f"{many(len(violations), 'violation')}, the first: {paths.escape(violations[0].path)}: "
             f"{violations[0].message}; repair() fixes them",
             violations,
         )

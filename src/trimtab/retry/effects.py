@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.errors import CannotFit
 from trimtab.request.fitted import Fitted, facts_of
 from trimtab.retry.learned_limits import NO_LIMITS, ModelLimits
@@ -107,9 +108,9 @@ class Done:
         if self.fitted is not None and self.fitted.changed:
             fitted, facts = self.fitted, facts_of(self.fitted)
             parts.append(f"{fitted.tokens_before}->{fitted.tokens_after} tokens")
-            parts.append(f"{len(facts.handles)} edits")
+            parts.append(many(len(facts.handles), "edit"))
             if facts.repairs:
-                parts.append(f"{facts.repairs} repairs")
+                parts.append(many(facts.repairs, "repair"))
         elif self.fitted is not None:
             parts.append("unchanged")
         if self.refusals:

@@ -128,7 +128,7 @@ def test_a_session_of_the_store_follows_a_pin_from_the_command_line(
     assert main(["pin", "--list", "--store", url]) == 0
     assert capsys.readouterr().out == f"text:{RULE}\n"
     assert main(["pin", "--text", "other", "--remove", "--store", url]) == 0
-    assert "text:other was not pinned" in capsys.readouterr().err
+    assert "“other” was not pinned" in capsys.readouterr().err
     session.close()
 
 

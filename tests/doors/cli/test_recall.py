@@ -67,7 +67,7 @@ def test_folded_steps_come_as_a_table_of_contents_one_by_one_or_whole(
     store.write(store.batch("c", originals={HANDLE + "d": whole}))
     code, rows = recalled(tmp_path, "--store", url)
     assert code == 0
-    assert "--steps N or N-M" in capsys.readouterr().err
+    assert "One: --steps 1. All: --whole." in capsys.readouterr().err
     assert [row.split(" (")[0] for row in rows.splitlines()] == [
         f"step {n}: no call" for n in (1, 2, 3, 4)
     ]
@@ -175,8 +175,7 @@ def test_why_says_when_and_for_what_reason_an_original_was_taken_out(
     (line,) = capsys.readouterr().out.splitlines()
     made, said = line.split("  ", 1)
     assert abs(datetime.fromisoformat(made).timestamp() - time.time()) < 60
-    assert said.startswith(f"{edit.op}, {edit.kind}, {len(edit.refs)} block(s), loss ")
-    assert said.endswith(f": {edit.why}")
+    assert said == f"{edit.op}, {len(edit.refs)} texts: {edit.why}"
     undone = trimtab.Session(window="8k", store=url)
     undone.fit(body)
     undone.undo(edit.handle)
@@ -192,7 +191,7 @@ def test_why_reads_the_file_of_a_journal(
     edit = session.fit(grown_chat(60)).report.edits[0]
     file.write_text(json.dumps(session.journal))
     assert main(["recall", edit.handle, "--journal", str(file), "--why"]) == 0
-    assert capsys.readouterr().out.startswith(f"{edit.op}, {edit.kind}, ")
+    assert capsys.readouterr().out.startswith(f"{edit.op}, {len(edit.refs)} texts: ")
 
 
 def test_another_tenants_handle_is_unknown(

@@ -40,11 +40,11 @@ def filtered(log: pytest.LogCaptureFixture) -> list[str]:
 @pytest.mark.parametrize(
     ("request_", "told"),
     [
-        (body(ASK, calls(call("c1")), ASK, result("c1")), "1 result(s) pulled next to their call"),
-        (body(ASK, calls(call("c1"))), "1 interrupted call(s) answered (read)"),
+        (body(ASK, calls(call("c1")), ASK, result("c1")), "1 result pulled next to the call"),
+        (body(ASK, calls(call("c1"))), "1 interrupted call answered (read)"),
         (
             body(ASK, calls(call("c1"), call("c2")), ASK, result("c1")),
-            "1 result(s) pulled next to their call; 1 interrupted call(s) answered (read)",
+            "1 result pulled next to the call; 1 interrupted call answered (read)",
         ),
     ],
     ids=["late", "none", "both"],

@@ -8,6 +8,7 @@ import pytest
 from shapes import session
 
 import trimtab
+from trimtab.amounts import many
 from trimtab.errors import CannotFit
 from trimtab.retry.effects import Done, SendStats
 from trimtab.retry.refusals import Refusal
@@ -39,8 +40,8 @@ def test_the_summary_names_each_thing_that_was_done_and_nothing_else() -> None:
     size = repaired.report.tokens_before, repaired.report.tokens_after
     cases = [
         (Done(True, 1, trimtab.fit(LONG, window=100_000, reserve=0)), "unchanged"),
-        (Done(True, 1, cut), f"{before}->{after} tokens; {len(cut.report.edits)} edits"),
-        (Done(True, 1, repaired), f"{size[0]}->{size[1]} tokens; 0 edits; 1 repairs"),
+        (Done(True, 1, cut), f"{before}->{after} tokens; {many(len(cut.report.edits), 'edit')}"),
+        (Done(True, 1, repaired), f"{size[0]}->{size[1]} tokens; 0 edits; 1 repair"),
         (Done(False, 1, None), "passed on"),
         (Done(True, 2, None, (REFUSED,)), "attempt 2 after too_long"),
         (Done(False, 3, None, (REFUSED,) * 3), "attempt 3 after too_long, too_long, too_long"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.amounts import many
 from trimtab.formats.engine.pairs import PairKey, paired
 from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.formats.gemini import format as gemini
@@ -155,9 +156,9 @@ def answer_calls(
         ops = [op for located in moved for op in removal_ops(transcript, located, removed)]
         ops += _placed(transcript, turn, parts)
         names = ", ".join(sorted({call.part.tool for call in missing if call.part.tool}))
-        done = [f"{len(moved)} response(s) moved next to their call"] if moved else []
+        done = [f"{many(len(moved), 'response')} moved next to the call"] if moved else []
         if missing:
-            done.append(f"{len(missing)} interrupted call(s) answered ({names or 'no name'})")
+            done.append(f"{many(len(missing), 'interrupted call')} answered ({names or 'no name'})")
         yield Repair(path_of_part(transcript, turn.calls[0]), "; ".join(done), tuple(ops))
 
 

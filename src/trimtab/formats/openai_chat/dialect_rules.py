@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.formats.engine.rule import Finding, Repair, reports
 from trimtab.formats.openai_chat.format import LONGEST_STRING
 from trimtab.formats.repair.content import BEGIN, PLACEHOLDER
@@ -68,7 +69,7 @@ def respell_ids_to_nine(
             used_ids.add(new[old])
     if new:
         ops = tuple(rename_all(transcript, new))
-        yield Repair(findings[0].path, f"{len(new)} call id(s) respelled", ops)
+        yield Repair(findings[0].path, f"{many(len(new), 'call id')} respelled", ops)
 
 
 def _nine(old: str, used_ids: set[str]) -> str:

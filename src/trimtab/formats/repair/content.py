@@ -189,7 +189,9 @@ def respell_ids(allowed: re.Pattern[str], longest: int) -> Any:
             kept = "".join(allowed.findall(old))[: longest - 13]
             new[old] = f"{kept}_{digest}" if kept else f"call_{digest}"
         yield Repair(
-            findings[0].path, f"{len(new)} call id(s) respelled", tuple(rename_all(transcript, new))
+            findings[0].path,
+            f"{many(len(new), 'call id')} respelled",
+            tuple(rename_all(transcript, new)),
         )
 
     return make_repairs

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.amounts import many
 from trimtab.formats.engine.base import may_answer
 from trimtab.formats.engine.rule import Finding, Repair
 from trimtab.jsontext import paths
@@ -298,9 +299,9 @@ def _insert_results(
     names = ", ".join(sorted({part.tool for part in missing if part.tool}))
     done = []
     if moved:
-        done.append(f"{len(moved)} result(s) pulled next to their call")
+        done.append(f"{many(len(moved), 'result')} pulled next to the call")
     if missing:
-        done.append(f"{len(missing)} interrupted call(s) answered ({names or 'no name'})")
+        done.append(f"{many(len(missing), 'interrupted call')} answered ({names or 'no name'})")
     return Repair(where, "; ".join(done), tuple(ops))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.formats.engine.rule import Finding, Repair, Rule, reports
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
@@ -158,7 +159,7 @@ def move_to_prompt(
         else:
             ops.append(Delete(path))
             taken.append(path)
-    done = f"{len(numbers)} system message(s) put into the system prompt"
+    done = f"{many(len(numbers), 'system message')} put into the system prompt"
     yield Repair(findings[0].path, done, tuple(ops), tuple(taken))
 
 
@@ -224,7 +225,7 @@ def join_first(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -
         ops.append(Set((*base, 0, "content"), _joined(transcript, values)))
     else:
         ops.append(Insert((*base, 0), {**values[0], "content": _joined(transcript, values)}))
-    done = f"{len(numbers)} system message(s) joined with the first"
+    done = f"{many(len(numbers), 'system message')} joined with the first"
     yield Repair(findings[0].path, done, tuple(ops), taken)
 
 
