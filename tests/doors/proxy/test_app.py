@@ -313,7 +313,8 @@ def test_money_is_told_where_a_price_table_is_named_and_never_else(prices):
         turn_by_turn(server.url, 24)
         activity = settled(server).proxy.addons.records.activity
         page = ask(server.url, "GET", "/_trimtab/")[2]
-        assert (activity.dollars != 0) is (prices is not None)
+        assert bool(activity.money) is (prices is not None)
         assert (" than without (" in activity.line()) is (prices is not None)
         assert ("(claude-5m)" in activity.line()) is (prices is not None)
-        assert (b"than with everything sent" in page) is (prices is not None)
+        assert (b" with everything sent" in page) is (prices is not None)
+        assert (b" at list prices." in page) is (prices is None)
