@@ -146,7 +146,11 @@ class _OfJournal:
     archive: Sequence[Archived]
 
     def recall(self, handle: str) -> str:
-        return recall(self.originals, handle)
+        try:
+            return recall(self.originals, handle)
+        except UnknownHandle as error:
+            told = "trimtab recall --journal FILE lists those kept"
+            raise UnknownHandle(f"{_what_is_unknown(error)} {told}") from None
 
     def handles(self) -> Iterator[str]:
         return iter(self.originals)
@@ -204,4 +208,12 @@ class OfStore:
             else:
                 return reader
         more = other_tenants(self._args) if len(self.tenants) == 1 else ""
-        raise UnknownHandle(f"{unknown}; {more}" if more else str(unknown))
+        told = (
+            f"{_what_is_unknown(unknown)} trimtab recall lists those kept, --store looks elsewhere"
+        )
+        raise UnknownHandle(f"{told}; {more}" if more else told)
+
+
+def _what_is_unknown(error: UnknownHandle) -> str:
+    """What the library says is missing, without its advice, which is for a program."""
+    return f"{str(error).partition(':')[0]}:"

@@ -194,6 +194,20 @@ def test_why_reads_the_file_of_a_journal(
     assert capsys.readouterr().out.startswith(f"{edit.op}, {len(edit.refs)} texts: ")
 
 
+def test_a_handle_that_is_unknown_is_answered_with_the_command_that_lists_them(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, file = trimtab.Session(window="8k"), tmp_path / "kept.json"
+    session.fit(grown_chat(60))
+    file.write_text(json.dumps(session.journal))
+    assert main(["recall", "rzzzz", "--journal", str(file)]) == 7
+    journals = capsys.readouterr().err
+    assert main(["recall", "rzzzz", "--store", url]) == 7
+    stores_ = capsys.readouterr().err
+    assert "'rzzzz' here: trimtab recall --journal FILE lists those kept" in journals
+    assert "'rzzzz' here: trimtab recall lists those kept, --store looks elsewhere" in stores_
+
+
 def test_another_tenants_handle_is_unknown(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
