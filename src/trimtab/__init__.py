@@ -98,7 +98,11 @@ def _meant(name: str) -> str:
     from trimtab.suggestions import nearest
 
     fits = dict.fromkeys(("compact", "compress", "shrink", "trim", "truncate"), "fit")
-    others = {"transports": "clients", "flow": "retry.flow", "refusals": "retry.refusals"}
+    others = {
+        "transports": "clients", "flow": "retry.flow", "refusals": "retry.refusals",
+        "history": "of(client).history", "report_of": "of(client).report",
+        "recall": "of(client).recall, or Session.recall",
+    }  # fmt: skip
     meant = {**fits, **others}.get(name)
     return f"; did you mean {meant}?" if meant else nearest(name, [*__all__, *_PARTS])
 
@@ -114,7 +118,8 @@ def _installed_version() -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE, *_PARTS})
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *_MODULE, *_PARTS, "__version__"})
 
 
 __all__ = [

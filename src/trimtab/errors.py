@@ -40,10 +40,13 @@ def expect_text(name: str, value: object) -> None:
     expect(isinstance(value, str), name, value, "a text")
 
 
-def expect_handle(value: object) -> None:
-    """``expect`` for the handle of an edit."""
-    give = "the handle of an edit, as session.report.edits[0].handle"
-    expect(isinstance(value, str), "handle", value, give)
+def handle_in(value: object) -> str:
+    """A handle, or that of an edit or of whatever else has one.  Raises InvalidSetting."""
+    own = value if isinstance(value, str) else getattr(value, "handle", None)
+    if not isinstance(own, str):
+        give = "the handle of an edit, as session.report.edits[0].handle"
+        raise InvalidSetting(f"handle={shown(value)}: give {give}")
+    return own
 
 
 class TrimtabError(Exception):

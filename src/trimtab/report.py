@@ -95,6 +95,9 @@ class ReportEdit:
         words = {"title": self.title, "tokens_saved": self.tokens_saved}
         return {**row, "refs": list(self.refs), **words}
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def __str__(self) -> str:
         state = " (undone)" if self.undone else ""
         if self.replaced_by:
@@ -276,6 +279,13 @@ class Report(SuggestsNames):
             "summaries": dict(self.summaries),
         }
 
+    def __repr__(self) -> str:
+        counts = [many(len(self.edits), "edit"), many(len(self.repairs), "repair")]
+        if self.warnings:
+            counts.append(many(len(self.warnings), "warning"))
+        sizes = f"{self.tokens_before:,} → {self.tokens_after:,} tokens"
+        return f"<Report: {sizes}, {', '.join(counts)}; print it>"
+
     def __str__(self) -> str:
         return "\n".join(self.lines(way_back=True))
 
@@ -293,8 +303,9 @@ class Report(SuggestsNames):
             )
         if self.calibration:
             lines.append(
-                "limits are in our tokens: the provider billed {mean:.3g} for one on average, "
-                "{worst:.3g} at the worst ({answers} answers)".format(**self.calibration)
+                f"limits are in our tokens: {self.calibration['answers']:g} answers were billed at "
+                f"{self.calibration['mean']:.3g} of our count on average; the window is counted at "
+                f"{self.calibration['worst']:.3g}, to be safe"
             )
         if self.repairs:
             lines.append(f"{many(len(self.repairs), 'repair')}:")

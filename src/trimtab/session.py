@@ -120,6 +120,12 @@ class Session(SessionTurns):
             raise TrimtabError("no request was fitted yet: call session.fit(request) first")
         return self._last_fitted.report
 
+    def __repr__(self) -> str:
+        settings = self._settings
+        window = "the model's" if settings.window is None else f"{settings.window:,} tokens"
+        last = "no request yet" if self._last_fitted is None else repr(self.report)[1:-1]
+        return f"<Session, window: {window}; {last}>"
+
     # --- turns ---
 
     def fit(

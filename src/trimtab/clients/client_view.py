@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, Unpack
 
 from trimtab.amounts import many
 from trimtab.clients.sent_fits import SentFit, SentFits
-from trimtab.errors import UnknownHandle, shown
+from trimtab.errors import UnknownHandle, handle_in, shown
 from trimtab.journal import excerpts
 from trimtab.journal.archive import Archived
 from trimtab.report import Report, ReportEdit
 from trimtab.retry.effects import SendStats
 from trimtab.session import Session
 from trimtab.sessions.edit_history import LookUp, SearchHit, archive_of, lines_with
+from trimtab.settings import check_names
+from trimtab.suggestions import SuggestsNames
 
 Value = TypeVar("Value")
 
 
-class ClientView:
+class ClientView(SuggestsNames):
     """One conversation of a wrapped client: the one sent last, or one of ``conversations``.
 
         client = trimtab.wrap(OpenAI(), window=32_000)
@@ -31,12 +33,18 @@ class ClientView:
     It always shows the present state, so it can be kept.
     """
 
+    _GUESSES: ClassVar[Mapping[str, str]] = {
+        "edits": "history", "cuts": "history", "tokens_saved": "stats.tokens_saved",
+        "warnings": "report.warnings", "refusals": "stats.refusals",
+    }  # fmt: skip
+
     def __init__(self, fits: SentFits, conversation: str | None = None) -> None:
         self._fits, self._conversation = fits, conversation
 
     @property
     def report(self) -> Report | None:
-        """What was done to the last request and why; None before the first."""
+        """What was done to the last request and why; None before the first, and where the newest
+        conversation has had no request that could be fitted."""
         last = self._last()
         return None if last is None else last.report
 
@@ -65,7 +73,7 @@ class ClientView:
 
     def recall(
         self,
-        handle: str,
+        handle: str | ReportEdit | Archived,
         start: int | None = None,
         end: int | None = None,
         *,
@@ -73,7 +81,8 @@ class ClientView:
     ) -> str:
         """The exact original behind a handle, as ``Session.recall``.  Raises UnknownHandle,
         StoreError; ValueError if there are no such steps."""
-        return self._of_handle(handle, lambda one: one.recall(handle, start, end, steps=steps))
+        name = handle_in(handle)
+        return self._of_handle(name, lambda one: one.recall(name, start, end, steps=steps))
 
     def search(self, text: str, *, most: int = 20) -> list[SearchHit]:
         """Lines of all that is archived that have this text, or all of its words; newest first."""
@@ -81,15 +90,17 @@ class ClientView:
 
     def look_up(self, **asked: Unpack[LookUp]) -> str:
         """What the recall tool answers, as ``Session.look_up``."""
+        check_names(asked, LookUp.__annotations__.keys(), "look_up")
         return excerpts.answer(self, asked).text
 
     # --- what stays ---
 
-    def undo(self, handle: str) -> str:
+    def undo(self, handle: str | ReportEdit) -> str:
         """Show the original of an edit again from the next request on, and pin it; other parts may
         be cut for it.  Returns what follows, in words, as ``Session.undo``.  Raises UnknownHandle,
         StoreError."""
-        return self._of_handle(handle, lambda one: one.undo(handle))
+        name = handle_in(handle)
+        return self._of_handle(name, lambda one: one.undo(name))
 
     def pin(self, handle: str = "", *, text: str = "", file: str = "") -> None:
         """Keep something whole from now on: the newest block with these words (``text``), the

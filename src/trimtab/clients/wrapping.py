@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar, Unpack
 
 from trimtab.clients.guard import Guard, WrapKeywords, guard_of
@@ -25,7 +26,9 @@ _SIGN = ("Bedrock", "AWS")
 """Words in the names of Anthropic's clients that sign requests, where a transport is too late."""
 
 
-def wrap(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
+def wrap(
+    client: Client, window: int | str | None = None, /, **keywords: Unpack[WrapKeywords]
+) -> Client:
     """The client of an SDK, or ``litellm.completion``, whose requests fit.
 
         client = trimtab.wrap(OpenAI(), window=32_000)
@@ -36,7 +39,8 @@ def wrap(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
     (``wrap(genai.Client)(api_key=…)``); boto3's ``bedrock-runtime`` clients (the very client comes
     back); HTTP clients of httpx and httpx2; ``litellm.completion`` and ``litellm.acompletion``.
 
-    Keywords are those of ``Session``, or ``session=`` itself, which several clients may share;
+    ``window``: tokens the model takes, output included; also as a keyword.  Keywords are those of
+    ``Session``, or ``session=`` itself, which several clients may share;
     ``learned``: limits learned from refusals, to share or keep them (None: the session's);
     ``retry_result_chars``: chars to which each tool result is cut after a refusal without a reason
     (a bare "ERROR"), 0: no such retry; ``strict``: raise our errors instead of sending the request
@@ -45,6 +49,10 @@ def wrap(client: Client, **keywords: Unpack[WrapKeywords]) -> Client:
     Raises NotAClient for anything else, and for a client that is wrapped already; InvalidSetting
     for ``recall`` and ``notes`` where the client cannot answer look-ups (LiteLLM's functions).
     """
+    if window is not None:
+        if "window" in keywords:
+            raise InvalidSetting("window is given twice: give it once, as wrap(client, 32_000)")
+        keywords["window"] = window
     root = _root(client)
     _refuse_what_is_no_client(client, root)
     guard = guard_of("wrap", keywords, _name(client, root), answers=root != "litellm")
@@ -60,6 +68,11 @@ def _name(client: Any, root: str) -> str:
 
 def _refuse_what_is_no_client(client: Any, root: str) -> None:
     """Raise NotAClient, saying what to wrap instead."""
+    if isinstance(client, ModuleType):
+        raise NotAClient(
+            f"{client.__name__} is a module and cannot be wrapped: make a client of it, as "
+            "wrap(openai.OpenAI())"
+        )
     is_class = isinstance(client, type)
     name = client.__name__ if is_class else type(client).__name__
     if root not in _WRAPPERS:

@@ -41,6 +41,8 @@ def no_type(value: Any) -> str:
     if hasattr(value, "__await__"):
         value.close() if hasattr(value, "close") else None  # else Python warns of it, too
         return f"{problem}: await it first"
+    if hasattr(value, "read"):
+        return f"{problem}: give what the file says, file.read()"
     if isinstance(value, (tuple, Iterator)):
         return f"{problem}: give list(…) of it"
     if hasattr(value, "__fspath__"):

@@ -16,6 +16,7 @@ from trimtab import formats
 from trimtab.errors import TrimtabError, UnknownHandle
 from trimtab.journal.folded_steps import FoldedStep, folded_steps
 from trimtab.lazy import cached_property
+from trimtab.planning.edits import groups_of
 from trimtab.planning.lines import lines_of
 from trimtab.planning.record import Entry, edits_of
 from trimtab.transcript.call_arguments import read_call
@@ -52,12 +53,19 @@ class ByHandle:
 
 class Archived(NamedTuple):
     """An original by its handle, and what it was as far as the door knows: of a block of a call its
-    ``tool`` and the ``call``'s arguments; ``kind`` is the block's ("": unknown, or several)."""
+    ``tool`` and the ``call``'s arguments; ``kind`` is the block's ("": unknown, or several);
+    ``steps`` counts the whole steps of a fold."""
 
     handle: str
     kind: str = ""
     tool: str = ""
     call: str = ""
+    steps: int = 0
+
+    def __repr__(self) -> str:
+        named = ("kind", "tool", "call", "steps")
+        known = [f"{name}={value!r}" for name in named if (value := getattr(self, name))]
+        return f"Archived({', '.join([repr(self.handle), *known])})"
 
 
 def archive_of(originals: Originals) -> Iterable[Archived] | None:
@@ -72,7 +80,8 @@ def of_edits(edits: Iterable[Edit]) -> tuple[Archived, ...]:
         new = not claimed.issuperset(edit.targets)
         claimed.update(edit.targets)
         if new and edit.handle and edit.op not in ("restore", "insert"):
-            archived.setdefault(edit.handle, Archived(edit.handle))
+            steps = edit.figures.steps if edit.figures else 0
+            archived.setdefault(edit.handle, Archived(edit.handle, steps=steps))
     return tuple(archived.values())
 
 
@@ -88,8 +97,9 @@ def of_transcript(
         if places and edit.handle and edit.op != "insert":
             last = max(places, key=_position)
             several = len(edit.targets) > 1 or edit.op in ("drop", "fold")
-            archived = Archived(edit.handle) if several else _of_place(transcript, last)
-            placed[edit.handle] = last, archived._replace(handle=edit.handle)
+            archived = Archived("") if several else _of_place(transcript, last)
+            steps = len(groups_of(transcript, edit) or ()) if edit.op in ("drop", "fold") else 0
+            placed[edit.handle] = last, archived._replace(handle=edit.handle, steps=steps)
     for place in transcript.places():
         for handle in marked(place.block.text):
             if handle not in placed:

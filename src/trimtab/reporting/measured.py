@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trimtab import formats
+from trimtab.amounts import many
 from trimtab.formats.body import RequestBody
 from trimtab.formats.registry import FORMATS
-from trimtab.jsontext.paths import Path
+from trimtab.jsontext.paths import Path, escape
 from trimtab.planning.tool_definitions import (
     FEW_TOKENS,
     MAX_SHARE,
@@ -39,6 +40,10 @@ class MeasuredBlock:
     ref: str
 
 
+SHOWN_BLOCKS = 10
+"""Of the largest, how many a printed measurement names."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """Sizes of one request; ``total`` includes the fixed cost of messages, calls and results."""
@@ -52,6 +57,26 @@ class Measured:
     """Share of the window, less the output reserve, above which ``fit`` would reduce it."""
     window: int | None = None
     """Tokens that the request's model takes, by our table; None where it is not in it."""
+
+    def __repr__(self) -> str:
+        blocks = many(len(self.rows), "block")
+        return f"<Measured: {self.total:,} tokens, {blocks} of {self.format}; print it>"
+
+    def __str__(self) -> str:
+        """The largest blocks as ``trimtab inspect`` lists them."""
+        largest = sorted(self.rows, key=lambda row: -row.tokens)[:SHOWN_BLOCKS]
+        lines = [
+            f"{self.format} ({self.reason})",
+            f"{self.total:,} tokens, counted by {self.counter}",
+        ]
+        if self.window:
+            lines.append(f"{self.total / self.window:.0%} of a window of {self.window:,}")
+        for row in largest:
+            share = f"{row.tokens / max(self.total, 1):.0%}"
+            what = f"{row.tool or row.role} {row.kind}, {row.chars:,} chars"
+            lines.append(f"{row.tokens:>9,} {share:>5}  {escape(row.path)}  {what}")
+        rest = self.rows[SHOWN_BLOCKS:]
+        return "\n".join([*lines, *([f"and {many(len(rest), 'smaller block')}"] if rest else [])])
 
     @property
     def tools(self) -> list[MeasuredBlock]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
-from trimtab.errors import StoreError, UnknownHandle, expect_handle
+from trimtab.errors import StoreError, UnknownHandle, handle_in
 from trimtab.formats.body import RequestBody
 from trimtab.formats.registry import FORMATS
 from trimtab.journal.archive import Archived, of_transcript
 from trimtab.journal.folded_steps import step_range, steps_of
 from trimtab.lazy import cached_property
-from trimtab.report import Report
+from trimtab.report import Report, ReportEdit
 from trimtab.request.applied import taken_by_repair
 from trimtab.request.fit_report import report_of
 from trimtab.request.fitted_facts import FittedFacts
@@ -38,6 +38,7 @@ class Fitted(SuggestsNames, Generic[R]):
     _GUESSES: ClassVar[Mapping[str, str]] = {
         "text": "messages", "contents": "messages", "input": "messages", "body": "request",
         "edits": "report.edits", "warnings": "report.warnings", "format": "report.format",
+        "handle": "report.edits[0].handle",
         "tokens": "tokens_after", "tokens_saved": "report.tokens_saved",
     }  # fmt: skip
 
@@ -84,14 +85,20 @@ class Fitted(SuggestsNames, Generic[R]):
         result = self._result
         return bool(result.applied) or result.measured.repaired.made is not None
 
-    def recall(self, handle: str, *, steps: int | str | tuple[int, int] | None = None) -> str:
+    def recall(
+        self,
+        handle: str | ReportEdit | Archived,
+        *,
+        steps: int | str | tuple[int, int] | None = None,
+    ) -> str:
         """The exact original behind a handle: the string of a text, else JSON text.
 
-        ``steps``: only these steps of folded ones, numbered as in their note (``3``, ``"3-5"``).
+        ``handle``: also its beginning, or the edit itself.  ``steps``: only these steps of folded
+        ones, numbered as in their note (``3``, ``"3-5"``).
 
         Raises UnknownHandle; ValueError if there are no such steps.
         """
-        text = recall(self._originals, handle)
+        text = recall(self._originals, whole_handle(handle_in(handle), self._facts.handles))
         numbers = step_range(steps)
         return text if numbers is None else steps_of(text, *numbers)
 
@@ -143,9 +150,14 @@ def note_learned(fitted: Fitted[Any], room: int, window: int | None) -> None:
     vars(fitted).pop("report", None)
 
 
+def whole_handle(handle: str, handles: Iterable[str]) -> str:
+    """The one of ``handles`` that begins so; ``handle`` itself where none or several do."""
+    found = {one for one in handles if one.startswith(handle)}
+    return found.pop() if handle and handle not in found and len(found) == 1 else handle
+
+
 def recall(originals: Mapping[str, str], handle: str) -> str:
     """Look up one handle.  Raises UnknownHandle, whose text says what to do."""
-    expect_handle(handle)
     try:
         return originals[handle]
     except UnknownHandle:

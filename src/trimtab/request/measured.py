@@ -24,7 +24,7 @@ from trimtab.request.limits import EffectiveLimits, calibrated, effective_limits
 from trimtab.request.received import ReceivedRequest, RepairedRequest, TurnInputs
 from trimtab.settings import NO_WINDOW, Settings
 from trimtab.transcript.model import Edit, Place
-from trimtab.transcript.protected import pinned_by_words
+from trimtab.transcript.protected import FILE_PIN, TEXT_PIN, pinned_by_words
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import Transcript
@@ -161,10 +161,19 @@ def measure(repaired: RepairedRequest, inputs: TurnInputs) -> MeasuredRequest:
         limits = calibrated(limits, settings, inputs.calibrations, transcript, sizes)
     warnings = (*repaired.warnings, *shape.warnings(transcript.format, repaired.body.tree))
     warnings += tuple(_window_of_another(settings.model or model, limits))
+    warnings += tuple(_pins_of_nothing(transcript, inputs.journal))
     active, cleared = _remembered(transcript, inputs.journal)
     return _with_trigger_moved(
         MeasuredRequest(inputs, repaired, sizes, limits, active, cleared, warnings)
     )
+
+
+def _pins_of_nothing(transcript: Transcript, journal: Journal) -> Iterator[str]:
+    """A warning for each pin of words or of a file that nothing in the request has."""
+    for pin in sorted(journal.pins):
+        if pin.startswith((TEXT_PIN, FILE_PIN)) and not pinned_by_words(transcript, [pin]):
+            kind = pin.partition(":")[0]
+            yield f"a pin keeps nothing: no part of this request has its {kind}; pins() lists it"
 
 
 def _window_of_another(model: str | None, limits: EffectiveLimits) -> Iterator[str]:

@@ -240,8 +240,8 @@ class ConversationStore:
                 "is gone for good: run the tool again"
             )
         raise UnknownHandle(
-            f"no original is kept under {handle[:HANDLE_CHARS]!r} here: check the handle, or run "
-            "the tool again"
+            f"no original is kept under {handle[:HANDLE_CHARS]!r} here: history() lists "
+            "them, or run the tool again"
         )
 
     def handles(self, id: str) -> list[str]:

@@ -15,8 +15,8 @@ from trimtab.errors import (
     StoreError,
     UnknownHandle,
     expect,
-    expect_handle,
     expect_text,
+    handle_in,
 )
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
@@ -33,7 +33,7 @@ from trimtab.journal.history import history_of
 from trimtab.journal.journal import Journal
 from trimtab.journal.passages import find
 from trimtab.report import ReportEdit
-from trimtab.request.fitted import Fitted, facts_of, recall
+from trimtab.request.fitted import Fitted, facts_of, recall, whole_handle
 from trimtab.request.fitted_facts import withdrawal_of
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
@@ -121,27 +121,34 @@ class EditHistory(SuggestsNames):
 
     def recall(
         self,
-        handle: str,
+        handle: str | ReportEdit | Archived,
         start: int | None = None,
         end: int | None = None,
         *,
         steps: int | str | tuple[int, int] | None = None,
     ) -> str:
-        """The exact original behind a handle.
+        """The exact original behind a handle, its beginning, or the edit itself.
 
         ``start``, ``end``: only these characters.  ``steps``: only these steps of folded ones,
         numbered as in their note (``3``, ``"3-5"``).
 
         Raises UnknownHandle, StoreError; ValueError if there are no such steps.
         """
-        expect_handle(handle)
-        if self._conversations is None:
-            text = recall(self._last.journal.originals, handle)
-        else:
-            text = self._conversations.original(handle).text
+        text = self._original(handle_in(handle))
         if (wanted_steps := step_range(steps)) is not None:
             text = steps_of(text, *wanted_steps)
         return excerpts.part(text, start, end)
+
+    def _original(self, handle: str) -> str:
+        if self._conversations is None:
+            return recall(self._last.journal.originals, whole_handle(handle, self._handles()))
+        try:
+            return self._conversations.original(handle).text
+        except UnknownHandle:
+            whole = whole_handle(handle, self._handles())
+            if whole == handle:
+                raise
+            return self._conversations.original(whole).text
 
     def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
         """Lines of originals that contain a text, or all of its words; case is ignored.
@@ -217,7 +224,7 @@ class EditHistory(SuggestsNames):
         self._conversations.refresh(conversation)
         return conversation
 
-    def undo(self, handle: str) -> str:
+    def undo(self, handle: str | ReportEdit) -> str:
         """Show the original of an edit again from the next request on, and pin it.  Returns what
         follows from it, in words.
 
@@ -226,14 +233,14 @@ class EditHistory(SuggestsNames):
         reduced again, and the report warns of it.  A newer edit that replaced this one is taken
         back with it, and what else that one changed may be cut again.  Raises UnknownHandle.
         """
-        expect_handle(handle)
+        handle = handle_in(handle)
         conversation, _ = self._edit(handle)
         restore = conversation.journal.undone(handle)
         rows = {row.handle: row for row in history_of(conversation.journal.entries, {})}
         self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
         return _undone_words(handle, rows[handle].replaced_by)
 
-    def shown(self, handle: str) -> str:
+    def shown(self, handle: str | ReportEdit) -> str:
         """The text sent in place of an original; "" if the original is removed.
 
         For a fold it is only the result that replaces all others, without the words of model and
@@ -241,8 +248,7 @@ class EditHistory(SuggestsNames):
 
         Raises UnknownHandle.
         """
-        expect_handle(handle)
-        _, edit = self._edit(handle)
+        _, edit = self._edit(handle_in(handle))
         return "" if edit is None else edit.text
 
     def history(self, conversation: str = "") -> list[ReportEdit]:

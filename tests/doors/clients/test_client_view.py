@@ -123,6 +123,43 @@ def test_a_limit_that_a_refusal_named_counts_as_one_that_was_given():
     assert counted[0] == counted[1]
 
 
+def test_what_a_newcomer_prints_is_short_and_says_what_it_is():
+    with StrictProvider(list(LOOP), window=WINDOW) as provider:
+        client = run(CLIENTS[0], provider.url, window=WINDOW)
+        view = trimtab.of(client.client)
+        (edit,) = [edit for edit in view.report.edits if edit.steps]
+        assert repr(edit) == f"<{edit}>"
+        assert repr(view.report).startswith(f"<Report: {view.report.tokens_before:,} → ")
+        assert len(repr(view.report)) < 90
+        (folded,) = [one for one in view.archive if one.steps]
+        assert repr(folded) == f"Archived({edit.handle!r}, steps={edit.steps})"
+        assert view.recall(edit.handle[:5]) == view.recall(edit) == view.recall(edit.handle)
+        with pytest.raises(trimtab.UnknownHandle):
+            view.recall("")
+        with pytest.raises(AttributeError, match="did you mean history"):
+            _ = view.histroy
+        with pytest.raises(TypeError, match="did you mean search"):
+            view.look_up(serach="x")
+
+
+def test_a_pin_of_nothing_is_a_warning():
+    session = trimtab.Session(window=WINDOW)
+    session.fit(talk())
+    session.pin(text="Read the files")
+    session.pin(file="nope.py")
+    (warning,) = session.fit(talk()).report.warnings
+    assert "a pin keeps nothing: no part of this request has its file" in warning
+
+
+def test_wrap_takes_the_window_second_as_fit_does():
+    with StrictProvider(window=100_000) as provider:
+        client = trimtab.wrap(openai_client(provider), WINDOW, reserve=0)
+        ask(client, talk())
+        assert trimtab.of(client).report.limits["window"] == WINDOW
+        with pytest.raises(trimtab.InvalidSetting, match="given twice"):
+            trimtab.wrap(openai_client(provider), WINDOW, window=9_000)
+
+
 def test_a_step_that_is_cut_because_older_ones_are_pinned_is_not_called_the_oldest():
     with StrictProvider(list(LOOP), window=WINDOW) as provider:
         client = run(CLIENTS[0], provider.url, window=WINDOW)

@@ -4,6 +4,7 @@ next step.  Nothing internal leaks out of any of them."""
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 import sys
 from collections.abc import Callable
@@ -277,9 +278,18 @@ MISTAKES: dict[str, Mistake] = {
         lambda: fit().recall(1), InvalidSetting, ("handle=1",), "session.report.edits[0].handle"),
     "an unknown handle of a Fitted": Mistake(
         lambda: fit().recall("zzz"), UnknownHandle, ("'zzz'",), "run the tool again"),
-    "an edit for its handle": Mistake(
-        lambda: Session(window=9).undo(trimtab.fit(LONG, 1_000).report.edits[0]), InvalidSetting,
-        ("handle=ReportEdit",), "session.report.edits[0].handle"),
+    "an edit of another session": Mistake(
+        lambda: Session(window=9).undo(trimtab.fit(LONG, 1_000).report.edits[0]), UnknownHandle,
+        ("no edit has the handle",), "history() lists them"),
+    "a handle of a Fitted": Mistake(
+        lambda: fit().handle, AttributeError, ("Fitted", "'handle'"), "mean report.edits[0].han"),
+    "a file for a request": Mistake(
+        lambda: trimtab.fit(io.StringIO("[]"), 1_000), InvalidRequest, ("not StringIO",),
+        "file.read()"),
+    "a module for a client": Mistake(
+        lambda: trimtab.wrap(io), NoClient, ("io is a module",), "as wrap(openai.OpenAI())"),
+    "a history of no client": Mistake(
+        lambda: trimtab.history, AttributeError, ("'history'",), "mean of(client).history?"),
     # stores and sessions
     "a report before the first fit": Mistake(
         lambda: Session(window=9).report, TrimtabError, ("no request was fitted yet",),
