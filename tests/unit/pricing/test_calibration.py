@@ -174,7 +174,7 @@ def test_a_session_that_saw_smaller_bills_cuts_later() -> None:
     assert blind.report.edits
     assert not taught.report.edits
     assert taught.report.calibration["mean"] == pytest.approx(0.8, abs=0.001)
-    assert "the provider billed 0.8 for one on average" in str(taught.report)
+    assert "answers were billed at 0.8 of our count on average" in str(taught.report)
 
 
 def test_a_batch_begins_later_where_counts_are_the_models_own_or_were_observed() -> None:
