@@ -141,8 +141,10 @@ def stats(door: str, url: str, turns: int, capsys: pytest.CaptureFixture[str]) -
     report, whose edits are all that stand."""
     report = capsys.readouterr().err
     if door == "command line":
-        kinds = re.findall(r"^  ([a-z-]+) +×\d+ +([\d,]+) → +([\d,]+) tokens", report, re.M)[-1:]
-        saved = {k: int(a.replace(",", "")) - int(b.replace(",", "")) for k, a, b in kinds}
+        sizes = re.findall(r", ([\d,]+) → ([\d,]+) tokens: .*the call failed", report)[-1:]
+        saved = {
+            "failed-input": int(a.replace(",", "")) - int(b.replace(",", "")) for a, b in sizes
+        }
         failed = dict.fromkeys(re.findall(r"the call failed \((\w+)\)", report), 1)
         return {"turns": turns, "saved": saved, "failed": failed}
     turns *= 2 if door == "LangChain" else 1  # before the model, and around it
