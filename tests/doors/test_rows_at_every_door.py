@@ -141,10 +141,9 @@ def stats(door: str, url: str, turns: int, capsys: pytest.CaptureFixture[str]) -
     report, whose edits are all that stand."""
     report = capsys.readouterr().err
     if door == "command line":
-        sizes = re.findall(r", ([\d,]+) → ([\d,]+) tokens: .*the call failed", report)[-1:]
-        saved = {
-            "failed-input": int(a.replace(",", "")) - int(b.replace(",", "")) for a, b in sizes
-        }
+        line = re.search(r", ([\d,]+) → ([\d,]+) tokens: .*the call failed", report)
+        sizes = [int(size.replace(",", "")) for size in line.groups()] if line else []
+        saved = {"failed-input": sizes[0] - sizes[1]} if line else {}
         failed = dict.fromkeys(re.findall(r"the call failed \((\w+)\)", report), 1)
         return {"turns": turns, "saved": saved, "failed": failed}
     turns *= 2 if door == "LangChain" else 1  # before the model, and around it
