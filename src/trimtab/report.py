@@ -202,7 +202,8 @@ class Report(SuggestsNames):
     """The model whose window was looked up; "" if the caller gave a limit."""
     calibration: Mapping[str, float] = field(default_factory=dict)
     """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
-    limits are in our tokens.  Empty where no answer was observed."""
+    limits are in our tokens.  ``room``: those of the provider's that the window leaves, 0 without
+    one.  Empty where no answer was observed."""
     money: Mapping[str, Any] = field(default_factory=dict)
     """What the new edits cost or save (``economics.CutCost``); empty without ``prices=``."""
     _losses: Callable[[], tuple[EditLoss, ...]] = field(
@@ -302,11 +303,7 @@ class Report(SuggestsNames):
                 "(window=… overrides)"
             )
         if self.calibration:
-            lines.append(
-                f"limits are in our tokens: {self.calibration['answers']:g} answers were billed at "
-                f"{self.calibration['mean']:.3g} of our count on average; the window is counted at "
-                f"{self.calibration['worst']:.3g}, to be safe"
-            )
+            lines.append(self._calibration_line())
         if self.repairs:
             lines.append(f"{many(len(self.repairs), 'repair')}:")
             lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]
@@ -320,6 +317,19 @@ class Report(SuggestsNames):
                 "{milliseconds:,} ms), {cached} known".format(**self.summaries)
             )
         return [*lines, *(f"warning: {text}" for text in self.warnings)]
+
+    def _calibration_line(self) -> str:
+        """Why the limits, which are in our tokens, are not those that were given."""
+        count, room = int(self.calibration["answers"]), self.calibration.get("room", 0)
+        billed = (
+            f"{many(count, 'answer')} {'was' if count == 1 else 'were'} billed at "
+            f"{self.calibration['mean']:.3g} of our count on average; the window is counted at "
+            f"{self.calibration['worst']:.3g}, to be safe"
+        )
+        if not room:
+            return f"limits are in our tokens: {billed}"
+        ours = self.limits["capacity"]
+        return f"the window allows {room:,} of the provider's tokens, {ours:,} of ours: {billed}"
 
     def _edit_lines(self, way_back: bool) -> list[str]:
         """The largest edits, then what went, then how to get it back."""

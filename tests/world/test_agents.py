@@ -50,7 +50,7 @@ def test_a_tool_turn_ends_as_it_does_without_us_and_leaves_no_trace(agent, tmp_p
         assert {record.status for record in provider.requests} == {200}
         last = done.stderr.strip().splitlines()[-1]
         assert last.startswith("trimtab: 0 of ")
-        assert last.endswith("0 edits, 0 refusals survived")
+        assert last.endswith(" requests") or last.endswith(" request")
     own = {name for name in traces(tmp_path / "home") if "log" not in name}
     assert own <= {"work/opencode.json"}
 
@@ -87,7 +87,7 @@ def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agen
         assert again.status == 200
         assert again.tokens < refused[0].tokens
         assert not any(map(_compacts, provider.requests))
-        assert done.stderr.strip().endswith("1 refusal survived")
+        assert "1 refusal hidden from the client" in done.stderr
 
 
 @EVERY

@@ -63,6 +63,8 @@ def run(args: Namespace) -> int:
     lines = [f"{result.tokens:>9,} tokens  {result.about}" for result in removed]
     before, after = fitted.tokens_before, fitted.tokens_after
     lines.append(f"{many(len(removed), 'result')} taken out: {before:,} → {after:,} tokens")
+    if removed and args.journal is None and args.store is None:
+        lines.append("the originals are not kept: --journal FILE or --store URL would keep them")
     lines += [unseen] if unseen else []
     print_report(lines, sys.stderr, "")
     return DONE

@@ -40,7 +40,7 @@ def _joined(first: Report, then: Report, tokens_before: int) -> Report:
     repairs = {(one.rule, one.path): one for one in (*first.repairs, *then.repairs)}
     reason = first.reason
     if any(edit.new for edit in then.edits):
-        reason = f"{first.reason}; then {then.reason}"
+        reason = f"{first.reason}. Then {then.reason}"
     sums = {
         name: first.summaries.get(name, 0) + then.summaries.get(name, 0)
         for name in {**first.summaries, **then.summaries}

@@ -11,6 +11,7 @@ from trimtab.planning.operations import Applied
 from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
 from trimtab.request.applied import taken_handle
 from trimtab.request.edit_figures import dropped_in, figures_of
+from trimtab.request.limits import EffectiveLimits
 from trimtab.request.measured import MeasuredRequest, calls_since_cut
 from trimtab.request.minimum import minimum
 from trimtab.request.pipeline import AS_RECEIVED, FitResult
@@ -57,11 +58,18 @@ def report_of(result: FitResult, failures: int, learned: tuple[int, int] | None 
         summaries=result.answers.as_dict() if result.answers else {},
         window_of="" if learned else measured.limits.window_of,
         money={**result.cost.as_dict(), "told": str(result.cost)} if result.cost else {},
-        calibration=asdict(measured.limits.factors) if measured.limits.factors else {},
+        calibration=_calibration(measured.limits, is_learned=learned is not None),
         _losses=lambda: _losses(result),
         _minimum=lambda: minimum(measured),
         _bytes=lambda: (measured.received.body.body_bytes, result.sent.body_bytes),
     )
+
+
+def _calibration(limits: EffectiveLimits, *, is_learned: bool) -> dict[str, float]:
+    if limits.factors is None:
+        return {}
+    room = 0 if is_learned else max(limits.given - limits.reserve, 0)
+    return {**asdict(limits.factors), "room": room}
 
 
 def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
@@ -103,36 +111,37 @@ def _capacity(measured: MeasuredRequest, learned: tuple[int, int] | None) -> str
         room, window = learned
         source = f"a refusal named {window:,}{less}" if window else "learned from refusals"
         return f"{min(room, most):,} ({source})"
-    if limits.given:
-        return f"{most:,} (as the provider counts {limits.given:,}{less})"
-    return f"{most:,} ({limits.window:,}{less})" if less else f"{most:,}"
+    if limits.given or not less:  # where it is scaled, the line on counts explains it
+        return f"{most:,}"
+    return f"{most:,} ({limits.window:,}{less})"
 
 
 def _reason(result: FitResult, capacity: str) -> str:
     """One line: why the request was changed, or why not."""
     measured, limits = result.measured, result.measured.limits
     before, after = result.tokens_before, result.tokens_after
-    share = limits.trigger
+    share = f"{100 * limits.trigger:.0f} %"
     if not result.applied:
         repaired = f", {many(len(_repairs(measured)), 'repair')}" if measured.repaired.made else ""
         if result.step == AS_RECEIVED:
             return f"{before:,} of {capacity} tokens: sent unchanged, it could not be reduced"
         if before > limits.bounds.trigger:
             return (
-                f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "
-                f"nothing can be reduced at little loss{repaired}"
+                f"{before:,} tokens fit into {capacity}: above the trigger of {share}, but a cut "
+                f"now would lose much{repaired}"
             )
-        where = (
-            "no window given" if limits.window >= NO_WINDOW else f"below the trigger {share:.0%}"
+        if limits.window >= NO_WINDOW:
+            return f"{before:,} tokens, no window given: nothing was cut{repaired}"
+        return (
+            f"{before:,} tokens, room for {capacity}: below the trigger of {share}, nothing was "
+            f"cut{repaired}"
         )
-        of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
     if not result.new and measured.inputs.is_preview:
         return f"{after:,} of {capacity} tokens are sent: a cut made now would take nothing more"
     if not result.new:
         return (
-            f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
-            "the edits of earlier turns apply, nothing is new"
+            f"{before:,} tokens arrived, {after:,} are sent: the edits of earlier turns apply, "
+            "and nothing new was cut"
         )
     if limits.cold and before <= measured.limits.bounds.capacity:
         idle = measured.idle_seconds or 0
@@ -142,15 +151,15 @@ def _reason(result: FitResult, capacity: str) -> str:
     elif before > limits.bounds.capacity:
         cause = f"{before:,} tokens do not fit into {capacity}"
     elif before > limits.bounds.trigger:
-        cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
+        cause = f"{before:,} of {capacity} tokens is above the trigger of {share}"
     else:
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
         cause = f"{before:,}{of} tokens would fit, but {_why_below(measured, before)}"
         return f"{cause}: reduced to {after:,}"
-    hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
+    hint = ". trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
     room = ""
     if result.target is not None and after <= result.target:
-        room = f"; the target, {result.target:,}, leaves room for the next turns"
+        room = f". Target: {result.target:,}, so that the next turns fit too"
     return f"{cause}: reduced to {after:,}{room}{hint}"
 
 

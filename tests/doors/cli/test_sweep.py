@@ -38,6 +38,7 @@ def test_the_newest_results_are_taken_out_and_told(
     said = capsys.readouterr().err
     assert "2 results taken out:" in said
     assert "read: file 4" in said
+    assert "the originals are not kept: --journal FILE or --store URL would keep them" in said
     assert whole(sweep(tmp_path)) == [False] * 5
     assert whole(sweep(tmp_path, "--newest", "0")) == [True] * 5
     assert whole(sweep(tmp_path, "--protected-tools", "re*")) == [True] * 5
@@ -49,8 +50,8 @@ def test_with_a_journal_or_a_store_the_originals_come_back(
 ) -> None:
     for where in (["--journal", f"{tmp_path}/journal"], ["--store", f"sqlite:///{tmp_path}/s.db"]):
         last = sweep(tmp_path, "--newest", "1", *where)[-1]
+        assert "not kept" not in capsys.readouterr().err
         handle = last.split('recall("')[1].split('"')[0]
-        capsys.readouterr()
         assert main(["recall", handle, *where]) == 0
         assert capsys.readouterr().out == STEPS[-1].result
 

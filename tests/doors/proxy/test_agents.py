@@ -249,12 +249,13 @@ def test_an_agent_runs_behind_a_proxy_of_its_own_and_one_line_sums_up(aider, tmp
         out, err = process.communicate(timeout=60)
     assert process.returncode == 7
     assert out == "200\n" * 9
-    page, taught, err = err.splitlines(keepends=True)
+    page, taught, err, back = err.splitlines(keepends=True)
     assert "so trimtab keeps to window 20,000 until" in taught
     assert page.startswith("trimtab: dashboard http://127.0.0.1:")
     assert err.startswith("trimtab: ")
     assert " tokens saved over 9 requests, " in err
-    assert err.endswith("1 refusal survived\n"), "no table, no money"
+    assert err.endswith("1 refusal hidden from the client\n"), "no table, no money"
+    assert back == "trimtab: read a cut: trimtab recall; undo one: trimtab pin HANDLE\n"
     left = [p for p in (tmp_path / "home").rglob("*") if p.is_file()]
     assert {p.parent for p in left} == {tmp_path / "home" / ".local/state/trimtab"}
     assert all(p.stat().st_mode & 0o077 == 0 for p in left)

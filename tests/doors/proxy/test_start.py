@@ -79,7 +79,7 @@ def test_a_key_that_is_unknown_is_reported_before_the_agent_starts(
     assert "/_trimtab/?token=" in page
     assert first.startswith("trimtab: ")
     assert first.endswith("unknown key prset; did you mean preset?")
-    assert last == "trimtab: no request was fitted"
+    assert last == "trimtab: no request came"
 
 
 def test_a_request_to_bedrock_without_the_extra_is_answered_with_its_name(monkeypatch):

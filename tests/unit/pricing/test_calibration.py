@@ -174,7 +174,7 @@ def test_a_session_that_saw_smaller_bills_cuts_later() -> None:
     assert blind.report.edits
     assert not taught.report.edits
     assert taught.report.calibration["mean"] == pytest.approx(0.8, abs=0.001)
-    assert "answers were billed at 0.8 of our count on average" in str(taught.report)
+    assert "1 answer was billed at 0.8 of our count on average" in str(taught.report)
 
 
 def test_a_batch_begins_later_where_counts_are_the_models_own_or_were_observed() -> None:
@@ -263,7 +263,9 @@ def test_the_minimum_of_a_report_is_a_window_that_works_and_one_less_is_none(fac
 def test_a_report_names_the_window_that_was_given() -> None:
     session = trimtab.Session(window=30_000)
     session.observe(bill(round(1.2 * session.fit(request(15)).report.tokens_after)))
-    assert "30,000 less 1,000 for output" in str(session.fit(request(30)).report)
+    assert "the window allows 29,000 of the provider's tokens, " in str(
+        session.fit(request(30)).report
+    )
 
 
 def test_edits_of_earlier_turns_stay_where_the_calibration_moves() -> None:

@@ -15,7 +15,7 @@ from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, credentials
 from trimtab.proxy.config.settings import Address
 
 _EXTRAS = (("aiohttp", "proxy"), ("uvicorn", "proxy"))
-_OPTIONAL = (("botocore", "bedrock", "Bedrock cannot be signed for"),)
+_OPTIONAL = (("botocore", "bedrock", "only Amazon Bedrock needs it"),)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _behind_own_proxy(
     if not _listens_to_logs():
         log_lines.silence()  # the terminal is the agent's
     with Server(Proxy(settings)) as server:
-        _tell(f"dashboard {server.dashboard}")
+        _tell(f"dashboard {server.dashboard} (again: trimtab dashboard)")
         keep_dashboard(server.dashboard)
         code = _run_agent(command, setup.at(server.base), server.base)
         activity, problem = server.proxy.addons.records.activity, server.proxy.tenants.store_problem
@@ -87,6 +87,8 @@ def _behind_own_proxy(
     for text, count in activity.warnings.items():
         _tell(f"warning: {text}. {many(count, 'request').capitalize()}.")
     _tell(activity.line())
+    if activity.totals["edits"] and settings.store != "memory:":
+        _tell("read a cut: trimtab recall; undo one: trimtab pin HANDLE")
     return code
 
 

@@ -109,17 +109,18 @@ class ActivityLog:
         """One line for the end of a run.
 
         ``trimtab: 4 of 9 requests would have been refused; all were answered. 12,400 of 81,000
-        tokens saved over 9 requests, 3 edits, 1 refusal survived``
+        tokens saved over 9 requests, 3 edits, 1 refusal hidden from the client``
         """
         t = self.totals
         failed = f"{many(t['failed'], 'request')} failed"
         if not t["turns"]:
-            return failed if t["failed"] else "no request was fitted"
+            return failed if t["failed"] else "no request came"
         parts = [f"{t['saved']:,} of {t['arrived']:,} tokens saved over "
-                 f"{many(t['turns'], 'request')}", many(t["edits"], "edit")]  # fmt: skip
-        if t["repairs"]:
-            parts.append(many(t["repairs"], "repair"))
-        parts.append(f"{many(t['survived'], 'refusal')} survived")
+                 f"{many(t['turns'], 'request')}"]  # fmt: skip
+        if t["edits"]:
+            parts.append(many(t["edits"], "edit"))
+        if t["survived"]:
+            parts.append(f"{many(t['survived'], 'refusal')} hidden from the client")
         if t["failed"]:
             parts.append(failed)
         if self.prices is not None and self.money:
