@@ -140,8 +140,8 @@ def _reason(result: FitResult, capacity: str) -> str:
         return f"{after:,} of {capacity} tokens are sent: a cut made now would take nothing more"
     if not result.new:
         return (
-            f"{before:,} tokens arrived, {after:,} are sent: the edits of earlier turns apply, "
-            "and nothing new was cut"
+            f"{before:,} tokens arrived, {after:,} of {capacity} are sent: the edits of earlier "
+            "turns apply, and nothing new was cut"
         )
     if limits.cold and before <= measured.limits.bounds.capacity:
         idle = measured.idle_seconds or 0
