@@ -169,7 +169,7 @@ def test_aws_frames_come_out_whole_and_are_written_as_they_are_read(size):
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [("4000", "127.0.0.1", 4000), (":4000", "127.0.0.1", 4000), ("0.0.0.0:80", "0.0.0.0", 80),
-     ("[::1]:5", "::1", 5), ("localhost", "localhost", 4141)],
+     ("[::1]:5", "::1", 5), ("localhost:4141", "localhost", 4141)],
 )  # fmt: skip
 def test_where_to_listen_is_written_as_people_write_it(text, host, port):
     assert read_address(text) == (host, port)

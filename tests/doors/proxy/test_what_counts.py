@@ -9,6 +9,7 @@ from dataclasses import replace
 from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
+from trimtab.amounts import many
 from trimtab.pricing.prices import named
 from trimtab.proxy.dashboard.home_view import Choice, home
 from trimtab.proxy.dashboard.status import session_status
@@ -129,7 +130,7 @@ def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):
     assert record.in_force == facts_of(first).handles == facts_of(second).handles
     edited = sum(edit.tokens_after for edit in second.report.edits)
     assert stood.kept == stood.sent - edited > 0
-    assert Done(True, 1, second).summary.endswith(f" tokens; {made.edits} edits")
+    assert Done(True, 1, second).summary.endswith(f" tokens; {many(made.edits, 'edit')}")
 
 
 def test_an_edit_made_anew_on_the_same_block_is_recorded_as_it_is_now():
