@@ -52,7 +52,7 @@ def test_the_soak_notices_edits_of_the_future(monkeypatch: pytest.MonkeyPatch) -
     def standing(edit: Edit, refs: object) -> bool:
         return all(ref in refs for ref in edit.targets)  # type: ignore[operator]
 
-    monkeypatch.setattr(journal, "stands", standing)
+    monkeypatch.setattr(journal, "applies", standing)
     faults = (fault for seed in range(1, 300) for fault in trial(seed).faults)
     assert any("from the future" in fault for fault in faults)
 

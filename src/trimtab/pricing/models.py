@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from trimtab.errors import InvalidSetting
+from trimtab.forking import loading
 
 _REGION = re.compile(r"^(?:us|eu|apac|global|jp|au|ca|us-gov|sa|me|af|il|in)\.(?=[a-z0-9]+\.)")
 _VENDOR = re.compile(
@@ -163,9 +164,10 @@ def require(model: str | None) -> Model:
 
 @cache
 def _table() -> Mapping[str, str]:
-    from importlib import resources
+    with loading:  # a fork waits for it: reading a resource imports modules
+        from importlib import resources
 
-    text = (resources.files("trimtab.pricing") / "models.txt").read_text(encoding="utf-8")
+        text = (resources.files("trimtab.pricing") / "models.txt").read_text(encoding="utf-8")
     facts_by_name: dict[str, str] = {}
     for line in text.splitlines():
         facts, bar, names = line.partition(" | ")

@@ -117,9 +117,10 @@ def _image_limit(settings: Settings, transcript: Transcript) -> int | None:
     if settings.images is not None:
         return settings.images
     hard = rules.hard_limits(transcript)
-    found = models.find(settings.model or transcript.facts.model or "")
-    if found is not None and found.window <= SMALL_WINDOW:
-        return hard.get("images_in_small_window", hard.get("images"))
+    if "images_in_small_window" in hard:
+        model = models.find(settings.model or transcript.facts.model or "")
+        if model is not None and model.window <= SMALL_WINDOW:
+            return hard["images_in_small_window"]
     return hard.get("images")
 
 

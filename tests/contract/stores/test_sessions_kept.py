@@ -482,7 +482,7 @@ def test_whatever_a_model_may_write_as_a_handle_is_unknown_and_no_fault_of_the_s
     url: str, handle: str
 ) -> None:
     mine = session(url)
-    with pytest.raises(UnknownHandle, match="check the handle, or run the tool again"):
+    with pytest.raises(UnknownHandle, match=r"history\(\) lists them, or run the tool again"):
         mine.recall(handle)
     assert excerpts.answer(mine, {"handle": handle}).failed == bool(handle)  # "": a list
 
@@ -490,7 +490,7 @@ def test_whatever_a_model_may_write_as_a_handle_is_unknown_and_no_fault_of_the_s
 def test_an_unknown_handle_and_a_purged_one_say_what_to_do(file: str) -> None:
     mine = session(file)
     handle = handles(mine.fit(request(20)))[0]
-    with pytest.raises(UnknownHandle, match="check the handle, or run the tool again"):
+    with pytest.raises(UnknownHandle, match=r"history\(\) lists them, or run the tool again"):
         mine.recall("rnosuchone22")
     kept = stores.open(file)
     stores.purge(kept.store, lambda tenant: kept, now=time.time() + 10, older_than=0)

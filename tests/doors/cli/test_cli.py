@@ -233,7 +233,7 @@ def test_an_unknown_handle_says_what_to_do(run, tmp_path):
     run("fit", ANTHROPIC, "--window", "32k", "--journal", journal)
     done = run("recall", "nothing", "--journal", journal)
     assert (done.code, done.out) == (7, b"")
-    assert "run the tool again" in done.err
+    assert "trimtab recall --journal FILE lists those kept" in done.err
 
 
 # --- check and inspect ---------------------------------------------------------------------------

@@ -249,7 +249,7 @@ def test_savings_are_told_per_cause_and_never_counted_again(format: str) -> None
     second = session.fit(body)
     assert [edit.new for edit in second.report.edits] == [False] * len(first.report.edits)
     assert sum(edit.tokens_saved for edit in second.report.edits) == saved
-    assert "duplicate" in str(second.report)
+    assert "the same call gave the same result again later" in str(second.report)
 
 
 # --- files read and written again --------------------------------------------------------------
