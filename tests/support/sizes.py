@@ -49,8 +49,11 @@ def _read(request: Any, format: str) -> Iterator[str | int]:
     body = request if isinstance(request, dict) else {"messages": request}
     if format == "anthropic":
         yield from _texts(body.get("system"))
+    found = json.dumps(body["messages"])
     for tool in body.get("tools") or []:
-        yield compact(tool)
+        waits = format == "anthropic" and tool.get("defer_loading") is True
+        if not waits or f'"tool_name": {json.dumps(tool.get("name"))}' in found:
+            yield compact(tool)  # a deferred one is read once a search has referred to it
     for function in body.get("functions") or []:
         yield compact(function)
     for message in body["messages"]:
