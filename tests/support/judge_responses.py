@@ -292,7 +292,7 @@ def _read(request: Any) -> Iterator[str | int]:
     body = request if isinstance(request, dict) else {"input": request}
     said = body.get("instructions")
     yield said if isinstance(said, str) else compact(said) if said else ""
-    yield from (compact(tool) for tool in body.get("tools") or [])
+    yield from (compact(_read_at_first(tool)) for tool in body.get("tools") or [])
     yield compact(body["prompt"]) if body.get("prompt") else ""
     schema = (body.get("text") or {}).get("format") or {}
     yield compact(schema) if "schema" in schema else ""
@@ -301,6 +301,16 @@ def _read(request: Any) -> Iterator[str | int]:
         yield body["input"]
     for item in _items(body):
         yield from _item(item) if isinstance(item, dict) else [compact(item)]
+
+
+def _read_at_first(tool: Any) -> Any:
+    """A deferred function is read by name and description until a search finds it."""
+    if isinstance(tool, dict) and tool.get("type") == "namespace":
+        inner = [one for one in tool.get("tools") or [] if not one.get("defer_loading")]
+        return {**tool, "tools": inner}
+    if isinstance(tool, dict) and tool.get("defer_loading"):
+        return {key: tool[key] for key in ("type", "name", "description") if key in tool}
+    return tool
 
 
 def _item(item: dict[str, Any]) -> Iterator[str | int]:
