@@ -5,7 +5,7 @@
 30 sessions: five kinds of images (a long screenshot, a photo of a page, a scan with noise, many
 screenshots in results of tools, a body with too many bytes) in six formats, each through the retry
 loop before the strict provider.  "read": the share of the words of a page that tesseract finds in
-the image as it came, and in the one that was sent.
+the original image, and in the one that was sent.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SOURCE = str(Path(trimtab.__file__).resolve().parents[1])
 
 @contextmanager
 def litellm_server(folder: Path, config: str, **env: str) -> Iterator[str]:
-    """Its address; ``config``: what stands in its ``config.yaml``; ``env``: more variables."""
+    """Its address; ``config``: the text of its ``config.yaml``; ``env``: more variables."""
     if importlib.util.find_spec("litellm_proxy_extras") is None:
         world_needs.absent("LiteLLM's server: .ci/world has it, or pip install 'litellm[proxy]'")
     file, log, port = folder / "config.yaml", folder / "litellm.log", free_port()

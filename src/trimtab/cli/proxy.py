@@ -164,7 +164,7 @@ def _ignored(args: Namespace) -> str:
 
 
 def run_agent(args: Namespace) -> int:
-    """Run one agent behind a proxy of its own."""
+    """Run one agent behind its own proxy."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")

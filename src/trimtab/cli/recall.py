@@ -94,7 +94,7 @@ def run(args: Namespace) -> int:
 
 
 def _all(args: Namespace) -> int:
-    """Write every original into a file of its own, readable by its owner alone."""
+    """Write each original into its own file, readable by its owner alone."""
     if args.handle is not None:
         raise ExitWith(USAGE, "HANDLE or --all DIR, not both")
     count = 0

@@ -46,7 +46,7 @@ class Terminal:
         return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if self.colour and name and text else text
 
     def wrapped(self, line: str) -> str:
-        """The line as it came; in lines that fit the columns if a person looks at it."""
+        """The line unchanged, or wrapped to the columns of a terminal."""
         if not self.watched or len(line) <= self.columns:
             return line
         indent = " " * (len(line) - len(line.lstrip()) + 2)

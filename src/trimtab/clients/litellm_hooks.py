@@ -126,7 +126,7 @@ def callback(**keywords: Unpack[WrapKeywords]) -> Any:
 
 
 def proxy_hook() -> Any:
-    """The callback for LiteLLM's proxy server, each virtual key a tenant of its own.
+    """The callback for LiteLLM's proxy server, each virtual key a separate tenant.
 
     Settings are those of ``trimtab.toml`` and the environment.  Raises InvalidSetting,
     MissingExtra.

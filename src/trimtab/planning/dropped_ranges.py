@@ -223,7 +223,7 @@ def _call_tokens(
     tokens = sizes.pairs((anchor.part,)) + (frame if message.framed else 0)
     tokens += sum(sizes.block(transcript, place) for place in beside)
     tokens += sum(sizes.message(transcript.messages[thought]) for thought in thoughts)
-    if model_text:  # where a call is an item of its own, they are one too
+    if model_text:  # where a call is a separate item, they are one too
         tokens += count(model_text) + (0 if message.framed else frame)
     block = anchor.call.block
     if not arguments:

@@ -103,9 +103,9 @@ def _resized(image: Image, side: int) -> Image:
 
 
 def _encoded(image: Image, kind: str) -> Iterator[tuple[str, bytes]]:
-    """(media type, file), the best first: of its own kind; with 256 colours, which are enough for a
-    screen or a page and a third of the bytes; as JPEG; with 16 greys, as a scan in black and white
-    may need.  Where something shows through, only of its own kind."""
+    """Yields (media type, file), the best first: the same type; 256 colours, a third of the bytes
+    and enough for a screen; JPEG; 16 greys, for a black and white scan.  An image with transparency
+    keeps its type."""
     opaque, palette = image.mode != "RGBA", kind in ("PNG", "GIF")
     if kind != "JPEG":
         name = "WEBP" if kind == "WEBP" else "PNG"

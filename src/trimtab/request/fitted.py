@@ -120,19 +120,19 @@ class Fitted(SuggestsNames, Generic[R]):
         computed = ("report", "tokens_before", "tokens_after", "changed", "archive")
         given = ("request", "conversation", "arm", "_facts")
         values = {name: getattr(self, name) for name in (*given, *computed)}
-        return {**values, "_originals": self._standing_originals()}
+        return {**values, "_originals": self._originals_in_force()}
 
-    def _standing_originals(self) -> dict[str, str]:
+    def _originals_in_force(self) -> dict[str, str]:
         """The originals of this turn, and those of earlier edits that ``request`` has, which a
         store may have; without those that the store does not give."""
-        standing = dict(self._originals)
+        originals = dict(self._originals)
         try:
             for handle in self._facts.handles:
-                if handle not in standing and (text := self._originals.get(handle)) is not None:
-                    standing[handle] = text
+                if handle not in originals and (text := self._originals.get(handle)) is not None:
+                    originals[handle] = text
         except StoreError:
             pass
-        return standing
+        return originals
 
     def __repr__(self) -> str:
         return f"<Fitted {self.tokens_before:,} → {self.tokens_after:,} tokens>"

@@ -104,7 +104,7 @@ class FittedFacts:
 
     @cached_property
     def output_given(self) -> int:
-        """Output limit of the request as it came, in tokens; 0 if it has none."""
+        """Output limit of the request as received, in tokens; 0 if it has none."""
         asked = self._result.measured.received.transcript.facts.max_output
         return asked if type(asked) is int and asked > 0 else 0
 

@@ -117,7 +117,7 @@ def _absolute(which: str, name: str | os.PathLike[str]) -> str:
 
 
 def _expect_folder(out: str, source: str) -> None:
-    """Raise InvalidSetting for an output that cannot be a folder of its own."""
+    """Raise InvalidSetting for an output that cannot be a separate folder."""
     if out == source:
         raise InvalidSetting(f"{out} is what is read: give another folder for the output")
     if f"{out}/".startswith(f"{source}/"):

@@ -66,7 +66,7 @@ def add(parser: ArgumentParser) -> None:
     )  # fmt: skip
     how.add_argument(
         "--by", choices=("source", "task", "all"), default="source",
-        help="what one row of the table stands for (default: source)",
+        help="one row of the table for each of these (default: source)",
     )  # fmt: skip
     how.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     how.add_argument(

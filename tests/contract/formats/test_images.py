@@ -1,6 +1,6 @@
 """Images above a limit are made smaller, in every format, before any is left out.
 
-Judged by Pillow and by the parts' own keys; the strict provider refuses by limits of its own.
+Judged by Pillow and by the parts' own keys; the strict provider has its own limits.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from litellm_errors import BadRequestError
 from tool_calls import Step, conversation
 
 from trimtab.clients.guard import Guard
@@ -19,17 +20,6 @@ LIMIT, SAID = 20_000, ["", "fine", ", thanks"]
 MESSAGES = conversation(
     "openai-chat", *(Step("read", {"path": f"{n}.py"}, f"line {n} " * 150) for n in range(40))
 )["messages"]
-
-
-class BadRequestError(Exception):
-    """As LiteLLM raises it."""
-
-    status_code = 400
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.body = {"error": {"message": message, "code": "context_length_exceeded"}}
 
 
 class Provider:

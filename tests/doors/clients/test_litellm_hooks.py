@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from litellm_errors import BadRequestError
 from tool_calls import Step, conversation
 
 import trimtab
@@ -16,17 +17,6 @@ from trimtab.clients.litellm_hooks import Requests, tenant_of
 
 REFUSED = "This model's maximum context length is 6000 tokens. However, you requested 9000 tokens."
 STEPS = [Step("read", {"path": f"{n}.py"}, f"line {n} token {n * 7919}\n" * 40) for n in range(30)]
-
-
-class BadRequestError(Exception):
-    """As LiteLLM raises it."""
-
-    status_code = 400
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.body = {"error": {"message": message, "code": "context_length_exceeded"}}
 
 
 CALLS = {

@@ -59,7 +59,7 @@ def with_payload(part: Any, url: str) -> Iterator[tuple[Path, Any]]:
     URL ``url``."""
     place = _place(part)
     if place is None:
-        raise LookupError("this part has no image of its own")
+        raise LookupError("this part has no image data")
     old, new = get(part, place.data), data_of_url(url)
     if not place.type:
         yield place.data, url

@@ -61,6 +61,6 @@ async def let_in(
 
 
 def raw_path_of(scope: Scope) -> str:
-    """The path of an ASGI scope as it came, without any decoding."""
+    """The path of an ASGI scope, not decoded."""
     raw_path: bytes = scope.get("raw_path", b"")
     return raw_path.decode("latin-1") or str(scope["path"])

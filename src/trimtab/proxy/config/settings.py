@@ -154,7 +154,7 @@ class ProxySettings:
 
     recall: bool = setting(
         False, FLAG, "offer the model a tool that brings originals back",
-        group="What the proxy does of its own",
+        group="What the proxy does by itself",
     )  # fmt: skip
     pass_through: bool = setting(
         False, FLAG,

@@ -1,4 +1,4 @@
-"""A request as it came beside what was sent: what is the same is counted, what differs is shown."""
+"""Compares a request with what was sent: equal messages are counted, different ones are shown."""
 
 from __future__ import annotations
 

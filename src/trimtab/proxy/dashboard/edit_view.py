@@ -1,4 +1,4 @@
-"""The page of one edit: the original beside what is sent."""
+"""The page of one edit: the original next to what is sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def edit(
     session: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
     notice: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
-    """The page of one edit: the original beside what is sent.  For a fold: the table of contents of
+    """The page of one edit: the original and what is sent.  For a fold: the table of contents of
     its steps, and the step with the number ``step``."""
     steps = folded_steps(before) if before and len(before) > CONTENTS_CHARS else []
     steps = steps if len(steps) > 1 else []
@@ -65,7 +65,7 @@ def edit(
         session=session.id,
         kept=before is not None, lines=lines, passages=passages,
         earlier=read.earlier if read else 0, after=cut(after),
-        stands=edit_state == "in force", is_undone="undone" in edit_state,
+        in_force=edit_state == "in force", is_undone="undone" in edit_state,
         pending=edit_state == "to be undone",
         steps=steps, chosen=chosen,
         before_tokens=f"{round(row.tokens_before * session.ratio):,}",

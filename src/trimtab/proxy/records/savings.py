@@ -14,7 +14,7 @@ from trimtab.proxy.records.request_record import RequestRecord
 def prompt_dollars(
     prices: Prices, model: str, before: RequestRecord | None, now: RequestRecord
 ) -> tuple[float, float]:
-    """US dollars of one prompt: as it was sent, and as it came.  Both 0 for a model without a known
+    """US dollars of one prompt: as sent, and unshortened.  Both 0 for a model without a known
     price, and for a session's first request, as the state of the cache is unknown then."""
     listed = models.find(model) if model else None
     if before is None or listed is None or listed.input_price is None:
