@@ -113,7 +113,7 @@ class ClientView(SuggestsNames):
         self._change_pin(Session.unpin, handle, text, file)
 
     def pins(self) -> list[str]:
-        """What is pinned: refs, ``text:…``, ``file:…``."""
+        """What is pinned: handles, ``text:…``, ``file:…`` and refs, as ``Session.pins``."""
         last = self._last()
         return [] if last is None else last.session.pins(last.fitted.conversation)
 

@@ -86,6 +86,16 @@ class Journal:
         pins = self.pins | set(refs) if pin else self.pins - set(refs)
         return self if pins == self.pins else replace(self, pins=pins)
 
+    def pin_names(self) -> list[str]:
+        """What is pinned, named as for ``pin``: the handle of an edit whose blocks all are, newest
+        first, then ``text:…``, ``file:…`` and the refs that are left."""
+        left, names = set(self.pins), list[str]()
+        for edit in reversed(self.entries):
+            if edit.handle and edit.targets and left.issuperset(edit.targets):
+                left.difference_update(edit.targets)
+                names.append(edit.handle)
+        return [*names, *sorted(left)]
+
     def undone(self, handle: str) -> Edit:
         """The restore that undoes the edit of a handle.  Raises UnknownHandle."""
         for edit in reversed(self.entries):

@@ -140,7 +140,7 @@ class OriginalsReader:
         """What is pinned in a conversation; "": in the one written last."""
         kept = conversation or next((row.conversation for row in self._kept()), "")
         data, _ = self._store.read(kept)
-        return sorted(replayed(Journal(), data).pins)
+        return replayed(Journal(), data).pin_names()
 
     def _kept(self) -> list[ConversationInfo]:
         """This tenant's conversations, newest first."""

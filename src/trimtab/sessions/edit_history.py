@@ -202,8 +202,9 @@ class EditHistory(SuggestsNames):
         self._add(named, lambda journal: journal.pinned(pins, pin=False))
 
     def pins(self, conversation: str = "") -> list[str]:
-        """What is pinned in a conversation, named as for ``pin``: refs, ``text:…``, ``file:…``."""
-        return sorted(self._conversation(conversation).journal.pins)
+        """What is pinned in a conversation, named as for ``pin``: handles, ``text:…``, ``file:…``
+        and refs."""
+        return self._conversation(conversation).journal.pin_names()
 
     def _named(self, ref: str, text: str, file: str, id: str) -> tuple[Conversation, Sequence[str]]:
         """(the conversation, the pins as a journal has them)."""

@@ -89,6 +89,17 @@ def test_what_was_cut_before_comes_back_when_it_is_pinned(format: str) -> None:
     assert not has(one.fit(request(70, format)), source("config", 1))
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_an_undo_pinned_is_named_by_the_handle_and_goes_with_it(format: str) -> None:
+    one = session()
+    one.pin(text=RULE)
+    edit = one.fit(request(25, format)).report.edits[0]
+    one.undo(edit.handle)
+    assert one.pins() == [edit.handle, f"text:{RULE}"]
+    one.unpin(edit.handle)
+    assert one.pins() == [f"text:{RULE}"]
+
+
 def test_a_pin_outlives_a_restart_and_is_a_conversation_s_own(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'kept.db'}"
     one = session(store=url)

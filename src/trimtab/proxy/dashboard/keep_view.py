@@ -16,7 +16,7 @@ def keep(
     session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None,
     notes: Mapping[str, str], *, token: str, notice: str = "",
 ) -> bytes:  # fmt: skip
-    """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept;
+    """``pins``: named as for ``Session.pin``; ``next_cut``: None where the request's text is not kept;
     ``notes``: what the model noted down, by name."""
     named = [
         ("text", pin.removeprefix(TEXT_PIN)) if pin.startswith(TEXT_PIN)
