@@ -211,7 +211,7 @@ def figures() -> str:
     rows = [
         ("| measured, a turn | Redis | PostgreSQL |", "{}"), ("|---|---|---|", "{}"),
         ("reads of the store", "{reads_a_turn:.2f}"), ("writes", "{writes_a_turn:.2f}"),
-        ("batches of edits", "{batches_a_turn:.2f}"),
+        ("cuts", "{batches_a_turn:.2f}"),
         ("bytes kept by a batch", "{bytes_a_batch:,.0f}"),
         ("CPU of the replica, ms", "{replica_cpu_ms_a_turn:.1f}"),
         ("CPU of the server, ms", "{server_cpu_ms_a_turn:.2f}"),

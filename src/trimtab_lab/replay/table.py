@@ -57,7 +57,7 @@ LEGEND = (
         ("handle", "of the identifiers that were lost, those the policy can give back when asked"),
         ("find", "of what was lost, what is in the first five hits of a search by plain words"),
         ("of all", "the same search over all that came before, whole; words are the agent's next"),
-        ("room", "where a batch cut, how much it used of what it was to cut down to"),
+        ("room", "where a cut was made, how much of its target it used"),
     )),
     ("what notes say, in % of their lines: 100 is best, – where there are none", (
         ("true", "quoted lines that are under the step they came from, and still hold"),
