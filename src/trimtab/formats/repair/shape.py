@@ -60,10 +60,11 @@ def warnings(format: Format, tree: Any) -> tuple[str, ...]:
 
 
 def _found(format: Format, tree: Any, *, required: bool) -> Iterator[Violation]:
-    shape, base = format.shape, format.base(tree)
+    shape, key, base = format.shape, format.content_key, format.base(tree)
     messages = tree if not base else tree.get(base[0])
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
-        yield from _of_message(format, (*base, number), message)
+        if not _is_usual(shape, key, message):  # nearly all are, and each turn asks again
+            yield from _of_message(format, (*base, number), message)
     if required and isinstance(tree, dict) and any(key in tree for key in shape.whole):
         for key in shape.required:
             if tree.get(key) is None:
@@ -71,6 +72,21 @@ def _found(format: Format, tree: Any, *, required: bool) -> Iterator[Violation]:
             elif type(tree[key]) is not int:
                 text = f"{key}: Input should be a valid integer"
                 yield Violation(CONTENT_TYPE, (key,), f"{_named(tree[key])}: {text}")
+
+
+def _is_usual(shape: Shape, key: str, message: Any) -> bool:
+    """Whether a message has a role of the format, and a text or a list of objects as content."""
+    if type(message) is not dict or (role := message.get("role")) is None:
+        return False
+    if shape.roles and role not in shape.roles:
+        return False
+    content = message.get(key)
+    if type(content) is str:
+        return shape.texts
+    return type(content) is list and {*map(type, content)} <= _OBJECTS
+
+
+_OBJECTS = {dict}
 
 
 def _of_message(format: Format, path: Path, message: Any) -> Iterator[Violation]:

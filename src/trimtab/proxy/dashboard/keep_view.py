@@ -16,8 +16,8 @@ def keep(
     session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None,
     notes: Mapping[str, str], *, token: str, notice: str = "",
 ) -> bytes:  # fmt: skip
-    """``pins``: named as for ``Session.pin``; ``next_cut``: None where the request's text is not kept;
-    ``notes``: what the model noted down, by name."""
+    """``pins``: named as for ``Session.pin``; ``next_cut``: None where the request's text is not
+    kept; ``notes``: what the model noted down, by name."""
     named = [
         ("text", pin.removeprefix(TEXT_PIN)) if pin.startswith(TEXT_PIN)
         else ("file", pin.removeprefix(FILE_PIN))
