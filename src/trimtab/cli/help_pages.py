@@ -1,5 +1,5 @@
 """Help that fits a screen: a sentence, examples and the options that people need; ``--help-all``
-has the others."""
+has all."""
 
 from __future__ import annotations
 

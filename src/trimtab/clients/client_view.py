@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, Unpack
+from typing import ClassVar, TypeVar, Unpack
 
 from trimtab.amounts import many
 from trimtab.clients.sent_fits import SentFit, SentFits
@@ -30,7 +30,8 @@ class ClientView(SuggestsNames):
             print(edit)
         trimtab.of(client).undo(edit.handle)       # whole again from the next request on
 
-    It always shows the present state, so it can be kept.
+    It shows the present state.  Of the conversations only the 16 sent last are known: the view of
+    an older one is empty.
     """
 
     _GUESSES: ClassVar[Mapping[str, str]] = {
@@ -43,8 +44,8 @@ class ClientView(SuggestsNames):
 
     @property
     def report(self) -> Report | None:
-        """What was done to the last request and why; None before the first, and where the newest
-        conversation has had no request that could be fitted."""
+        """What was done to the last request that could be fitted, and why; None before the
+        first."""
         last = self._last()
         return None if last is None else last.report
 
@@ -117,13 +118,13 @@ class ClientView(SuggestsNames):
         last = self._last()
         return [] if last is None else last.session.pins(last.fitted.conversation)
 
-    def _change_pin(self, change: Any, handle: str, text: str, file: str) -> None:
+    def _change_pin(self, change: Callable[..., None], handle: str, text: str, file: str) -> None:
         if handle and not (text or file):
             self._of_handle(handle, lambda one: change(one, handle))
             return
         last = self._last()
         if last is None:
-            raise UnknownHandle("nothing was sent yet: pin after the first request")
+            raise UnknownHandle("nothing sent is known: pin after the first request")
         change(last.session, handle, text=text, file=file, conversation=last.fitted.conversation)
 
     # --- which conversation, which session ---

@@ -71,13 +71,16 @@ class SentFits:
         facts = facts_of(fitted)
         if facts.is_client_request:
             return
-        if facts.made_edits:
-            earlier = () if facts.shortened is None else facts.shortened.edits
-            self.stats.cuts += not any(edit.new for edit in earlier)
-            new = sum(edit.tokens_saved for edit in fitted.report.edits if edit.new)
-            self.stats.tokens_archived += new - facts.replaced_tokens.total()
         id = fitted.conversation if conversation is None else conversation
+        saved = 0
+        if facts.made_edits:
+            new = sum(edit.tokens_saved for edit in fitted.report.edits if edit.new)
+            saved = new - facts.replaced_tokens.total()
+        # A cut that began in the agent's state was counted there.
+        earlier = () if facts.shortened is None else facts.shortened.edits
         with self._lock:
+            self.stats.cuts += facts.made_edits and not any(edit.new for edit in earlier)
+            self.stats.tokens_archived += saved
             self._last[id] = SentFit(session, fitted)
             self._last.move_to_end(id)
             while len(self._last) > RECENT:

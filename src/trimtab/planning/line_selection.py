@@ -1,6 +1,7 @@
 """Chooses which lines of old steps to keep: a weighted set cover, greedy by value per token.
 
-Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
+Knows lines, identifiers and their weights.  Does not know messages or formats: what a line is worth
+is set in ``fold``, and ``record`` says which lines there are.  Each identifier
 counts once, and not at all if it occurs in what is sent anyway; where only the model's own words
 have it, a line of a tool still counts in part: the model named it, the tool said what it is.  The
 weights of a line's place and kind were tuned on recorded sessions; docs/benchmark.md has the

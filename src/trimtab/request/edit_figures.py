@@ -27,7 +27,7 @@ def dropped_in(measured: MeasuredRequest, applied: tuple[Applied, ...]) -> Inter
 def with_figures(
     measured: MeasuredRequest, applied: tuple[Applied, ...], new: Sequence[Edit]
 ) -> Iterator[Edit]:
-    """The new edits among those that were applied, each with its figures."""
+    """The new edits; those that were applied with their figures."""
     of_edit, dropped = {one.edit: one for one in applied}, dropped_in(measured, applied)
     for edit in new:
         one = of_edit.get(edit)

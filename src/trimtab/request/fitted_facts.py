@@ -13,10 +13,11 @@ from trimtab import formats
 from trimtab.formats.repair import refused_rules
 from trimtab.lazy import cached_property
 from trimtab.planning.advice import advice, size_in_bytes
+from trimtab.pricing.calibration import Calibration
 from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
 from trimtab.request.edit_figures import replaced_tokens
-from trimtab.request.limits import calibration_key
+from trimtab.request.limits import calibration_key, output_limit
 from trimtab.request.pipeline import FitResult
 from trimtab.settings import NO_WINDOW, Settings
 
@@ -45,7 +46,11 @@ class FittedFacts:
     @cached_property
     def counted(self) -> Counted | None:
         """Our count of the request sent, which ``Session.observe`` compares with the bill."""
-        return counted(self._result)
+        if not self._key:
+            return None
+        facts, signed = self._result.measured.transcript.facts, self._result.signed
+        own = self._result.tokens_after - signed
+        return Counted(self._key, own, signed, facts.managed, facts.server_state)
 
     @cached_property
     def capacity(self) -> int:
@@ -99,14 +104,12 @@ class FittedFacts:
     @cached_property
     def output_asked(self) -> int:
         """Output limit of the request sent, in tokens; 0 if it has none."""
-        asked = self._result.measured.transcript.facts.max_output
-        return asked if type(asked) is int and asked > 0 else 0
+        return output_limit(self._result.measured.transcript)
 
     @cached_property
     def output_given(self) -> int:
         """Output limit of the request as received, in tokens; 0 if it has none."""
-        asked = self._result.measured.received.transcript.facts.max_output
-        return asked if type(asked) is int and asked > 0 else 0
+        return output_limit(self._result.measured.received.transcript)
 
     @cached_property
     def reserve(self) -> int:
@@ -141,12 +144,19 @@ class FittedFacts:
         """The version of our counter: what it counted is compared with no other's counts."""
         return self._result.measured.sizes.counter.version
 
+    @property
+    def _key(self) -> str:
+        measured = self._result.measured
+        return calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
+
+    @property
+    def _calibration(self) -> Calibration | None:
+        return self._result.measured.inputs.calibrations.get(self._key)
+
     @cached_property
     def longest_counted(self) -> int:
         """Tokens of the longest prompt that the provider counted recently; 0: unknown."""
-        measured = self._result.measured
-        key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
-        calibration = measured.inputs.calibrations.get(key)
+        calibration = self._calibration
         return max((one.billed for one in calibration.samples), default=0) if calibration else 0
 
     @cached_property
@@ -155,10 +165,8 @@ class FittedFacts:
 
         A window that the caller gives is divided by it.
         """
-        measured, signed = self._result.measured, self._result.signed
-        tokens = self._result.tokens_after
-        key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
-        calibration = measured.inputs.calibrations.get(key)
+        signed, tokens = self._result.signed, self._result.tokens_after
+        calibration = self._calibration
         factors = calibration.factors(tokens - signed, signed, tokens) if calibration else None
         return factors.worst if factors else 1.0
 
@@ -239,8 +247,8 @@ class FittedFacts:
         return result.measured.received.body.tree
 
     def __getstate__(self) -> dict[str, Any]:
-        """All values, computed now.  What they are computed from is left out: it holds functions of
-        the caller, which need not be picklable."""
+        """Every cached value, computed now.  What they are computed from is left out, as it holds
+        functions of the caller, and what only the process that sends needs is None."""
         known = {name: getattr(self, name) for name, value in vars(FittedFacts).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         passing = dict.fromkeys(("chained", "shortened", "streamed", "attempts"))
@@ -255,13 +263,3 @@ def withdrawal_of(facts: FittedFacts) -> list[str]:
         return []
     made, destination = measured.repaired.made, measured.received.destination
     return refused_rules.withdrawal_of(made, destination, measured.inputs.refused)
-
-
-def counted(result: FitResult) -> Counted | None:
-    """Our count, to compare with a bill; None if no model is named."""
-    measured = result.measured
-    key = calibration_key(measured.settings, measured.transcript, measured.sizes.counter)
-    if not key:
-        return None
-    facts, signed = measured.transcript.facts, result.signed
-    return Counted(key, result.tokens_after - signed, signed, facts.managed, facts.server_state)

@@ -148,6 +148,12 @@ def trigger_for(counter: Counter) -> float:
     return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
 
 
+def output_limit(transcript: Transcript) -> int:
+    """Output tokens that a request asks for; 0 if it has no such limit, or an odd one."""
+    asked = transcript.facts.max_output
+    return asked if type(asked) is int and asked > 0 else 0
+
+
 def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
     """Window, output reserve, and the model whose window was looked up ("": it was given)."""
     window, reserve, model = settings.window, settings.reserve, None
@@ -158,8 +164,7 @@ def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
         model = models.require(settings.model or transcript.facts.model)
         window = model.window
     if reserve is None:
-        asked = transcript.facts.max_output
-        reserve = asked if type(asked) is int and asked > 0 else 0
+        reserve = output_limit(transcript)
         if settings.reserve_share is not None:
             reserve = min(reserve, int(window * settings.reserve_share))
     if model is not None and not model.shared:

@@ -221,7 +221,7 @@ def _bytes(message: Any) -> bytes:
 
 
 def _undo(recording: Recording, step: PlayedSession, edits: Sequence[DemoEdit]) -> Undone:
-    """Undo the smallest of these cuts in a copy of the session, and send the request again."""
+    """Undo the smallest of these edits in a copy of the session, and fit the request again."""
     one = min(edits, key=lambda one: one.edit.tokens_before)
     session = trimtab.Session(
         settings=step.session.settings, journal=step.session.journal, clock=lambda: 0.0

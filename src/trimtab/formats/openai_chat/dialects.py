@@ -1,7 +1,8 @@
 """Dialects of the chat format: one row for each provider that speaks it its own way.
 
 To add one: a row here, its name in ``registry.FormatName``, and its name in the rows of
-``rules.py`` that it refuses (``dialects=``).
+``rules.py`` that it refuses (``dialects=``); an odd rule is a scan in ``dialect_rules.py``.  Tests:
+``tests/contract/formats/test_chat_dialects.py``, ``tests/unit/formats/test_detect.py``.
 """
 
 from __future__ import annotations
