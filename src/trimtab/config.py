@@ -58,7 +58,7 @@ class Loaded:
 SETTINGS = readable(Settings)
 
 
-_FOLDER = "the folder that trimtab.toml stands in, or one below it"
+_FOLDER = "the folder of trimtab.toml, or one below it"
 
 
 def load(

@@ -164,7 +164,7 @@ class Settings:
         "the model does",
     )  # fmt: skip
     open_tail: bool = setting(
-        False, FLAG, "the last calls are just being run: no violation, and never touched"
+        False, FLAG, "the last calls are still running: no violation, and never touched"
     )
     strict: bool = setting(False, FLAG, "refuse a broken request instead of repairing it")
     client_requests: Sequence[str] = setting(
@@ -234,7 +234,7 @@ class Settings:
         "instead of ours: until the window is full nothing else is done",
         group="Functions of your own",
     )  # fmt: skip
-    extra_reducers: Sequence[Reducer] = setting((), REDUCERS, "beside ours")
+    extra_reducers: Sequence[Reducer] = setting((), REDUCERS, "reducers to use with ours")
     plugins: bool = setting(
         True, FLAG, "use reducers of installed packages, wherever files and variables are read"
     )

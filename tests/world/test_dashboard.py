@@ -114,7 +114,7 @@ def test_a_dead_provider_is_the_first_thing_one_sees(looked_at):
         assert "Nothing has been cut" in text_of(page)
         looked_at(page, "failing-session")
         page.click("document.querySelector('[data-part=turns] td a')")
-        assert "Request as it came" in text_of(page)
+        assert "Request as received" in text_of(page)
         looked_at(page, "failing-request")
 
 
@@ -215,7 +215,7 @@ def test_a_request_is_read_with_one_click_and_hostile_output_stays_text(busy, lo
         assert "58 more" in text_of(page)
         looked_at(page, "requests")
         page.open(f"{busy.url}/_trimtab/r/40")
-        for part in ("Request as it came", "Request as it was sent", "Answer"):
+        for part in ("Request as received", "Request as sent", "Answer"):
             assert part in text_of(page)
         shown = page.eval("document.querySelector('#came').textContent")
         assert "<script>document.title='owned'</script>" in shown

@@ -103,7 +103,7 @@ class OriginalsReader:
         restore = before.undone(handle)
         if len(restore.targets) > 1:
             return (
-                f"{handle} stands for {len(restore.targets)} parts of old steps: they are not "
+                f"{handle} has {len(restore.targets)} parts of old steps: they are not "
                 "pinned as a whole; recall what is needed of them"
             )
         if before.pins.issuperset(restore.targets):

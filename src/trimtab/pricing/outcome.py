@@ -29,7 +29,7 @@ def refusals(refused: int, calls: int, still_refused: int = 0, *, played: bool =
         after = f"with trimtab, {f'{still_refused:,}' if still_refused else 'none'}"
     else:
         were = "was" if still_refused == 1 else "were"
-        after = f"{still_refused:,} {were} all the same" if still_refused else "all were answered"
+        after = f"{still_refused:,} still {were}" if still_refused else "all were answered"
     return f"{refused:,} of {many(calls, 'request')} would have been refused; {after}."
 
 

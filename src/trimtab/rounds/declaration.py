@@ -17,7 +17,7 @@ INTERNAL = "internal"
 """A request of the client's own: a title, a summary; or one without tools."""
 REQUIRED = "tool_choice demands a call, which has to be one of the client's own tools"
 SEVERAL = "several answers are asked for at once (n)"
-BUILT_IN = "it offers built-in tools only, beside which Gemini takes no function"
+BUILT_IN = "it offers built-in tools only, and then Gemini takes no function"
 
 
 def why_undeclared(format: str, body: Any, names: Sequence[str], *, alone: bool) -> str:

@@ -31,8 +31,8 @@ _SAID = {"type": "string", "description": "what is worth keeping, in few words"}
 _TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     PRUNE: (
         "Takes tool results that are no longer needed out of this conversation, to make room. "
-        "Without names it lists what can be taken out; with names it takes these out. What was "
-        "taken out can be had again with recall.",
+        "Without names it lists what can be taken out; with names it takes these out. The "
+        "recall tool returns what was taken out.",
         {
             "type": "object",
             "properties": {
@@ -42,7 +42,7 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     DISTILL: (
         "Puts what you found in a tool result, in your own few words, in place of the result, to "
-        "make room. The result can be had again with recall.",
+        "make room. The recall tool returns the result.",
         {
             "type": "object",
             "properties": {"name": _NAMED, "words": _SAID},
@@ -51,7 +51,7 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     COMPRESS: (
         "Puts your own few words in place of all tool results from one to another, to make room: "
-        "for steps that are done with. The results can be had again with recall.",
+        "for steps that are done with. The recall tool returns the results.",
         {
             "type": "object",
             "properties": {"first": _NAMED, "last": _NAMED, "words": _SAID},

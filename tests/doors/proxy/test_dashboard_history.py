@@ -151,7 +151,7 @@ def test_spend_is_told_by_day_agent_model_key_and_session():
         text = page(server, "spend")
         assert "not measured" not in text
         assert "start with --control 0.2" in text
-        assert "it called no model of its own" in text
+        assert "it called no model itself" in text
 
 
 @pytest.mark.parametrize("by", ["", "nobody", "__class__"])

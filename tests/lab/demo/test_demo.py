@@ -48,7 +48,7 @@ def test_the_first_sentence_counts_what_the_strict_provider_refused_and_answered
 def test_a_request_that_was_refused_all_the_same_is_counted(demo):
     worse = replace(demo.requests[-1], answered=False)
     said = replace(demo, requests=[*demo.requests[:-1], worse]).first_sentence
-    assert said.endswith("would have been refused; 1 was all the same.")
+    assert said.endswith("would have been refused; 1 still was.")
 
 
 def test_the_demo_has_the_figures_of_replay(demo, capsys):

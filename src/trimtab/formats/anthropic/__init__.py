@@ -56,6 +56,6 @@ FORMAT = Format(
     binds_reasoning=rules.binds_thinking,
     warm_request=keep_warm.warm_request,
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
-    deferred_tools='"defer_loading": true on each, beside a tool_search_tool',
+    deferred_tools='"defer_loading": true on each, and a tool_search_tool',
     drop_block_ops=rules.drop_block_ops,
 )

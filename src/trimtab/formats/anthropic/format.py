@@ -64,7 +64,7 @@ def detect(tree: Any) -> str | None:
         ):
             return "a tool's type ends with a date"
         if tree.get("system") is not None:
-            return "the system prompt stands beside the messages"
+            return "the system prompt is next to the messages"
         for key in ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking"):
             if key in tree:
                 return f"the body has {key}"

@@ -114,7 +114,7 @@ class BedrockWriter(NeutralWriter):
         blocks = super().content(parts)
         documents = any("document" in block for block in blocks)
         if documents and not any("text" in block for block in blocks):
-            self.log.notes["a text was added beside a document, which Converse demands"] += 1
+            self.log.notes["a text was added next to a document, which Converse demands"] += 1
             blocks.append(self.text("(document)"))
         return blocks
 

@@ -7,8 +7,8 @@ from typing import Any
 
 STATE = "its provider keeps the conversation and adds every round to it"
 LATER = "its answer is fetched later (background)"
-FUNCTIONS = "it offers functions in the old way, beside which no tool is accepted"
-PREDICTED = "it predicts its answer (prediction), beside which no tool is accepted"
+FUNCTIONS = "it offers functions in the old way, and then no tool is accepted"
+PREDICTED = "it predicts its answer (prediction), and then no tool is accepted"
 PARTS = "its input is no list of steps"
 PROMPT = "its tools are those of a prompt that the provider keeps"
 CACHED = "its tools are those of content that the provider keeps"

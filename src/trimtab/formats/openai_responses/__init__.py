@@ -34,7 +34,7 @@ FORMAT = Format(
     is_own=format.is_own,
     # where it differs from the others
     # https://developers.openai.com/api/docs/guides/tools-tool-search
-    deferred_tools='"defer_loading": true on each, beside {"type": "tool_search"}, from gpt-5.4 on',
+    deferred_tools='"defer_loading": true on each, and {"type": "tool_search"}, from gpt-5.4 on',
     system_key="instructions",
     system_is_text=True,
     head_keys=format.HEAD_KEYS,

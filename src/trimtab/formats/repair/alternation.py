@@ -104,7 +104,7 @@ def scan_mixed_turns(rule: str, apart: Callable[[Part], bool]) -> Scan:
             rest = [part for part in message.parts if part.kind != kind and apart(part)]
             if rest:
                 path = (*transcript.base, number, *rest[0].path)
-                yield Finding(rule, path, f"{rest[0].kind} beside tool {kind}s", number)
+                yield Finding(rule, path, f"{rest[0].kind} next to tool {kind}s", number)
 
     scan_function: Scan = scan
     return scan_function

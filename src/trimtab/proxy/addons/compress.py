@@ -133,13 +133,13 @@ class _Job:
                 return self._shortened(model)
         except Interrupted:
             log_lines.say(
-                "gateway compress: it took too long, the rows go back as they came",
+                "gateway compress: it took too long, the rows go back unchanged",
                 level=logging.WARNING,
             )
         except InvalidSetting:
             log_lines.say(
-                "gateway compress: no window is known for this model, the rows go back as they "
-                "came: give window",
+                "gateway compress: no window is known for this model, the rows go back "
+                "unchanged: give window",
                 level=logging.WARNING,
             )
         except (Declined, MemoryError):

@@ -48,7 +48,7 @@ def prepare(place: LaunchContext) -> Setup:
 def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> None:
     """Its status line, and a hook that has a summary keep the handles of originals."""
     if "--settings" in place.arguments:
-        setup.problem = "claude --settings cannot be given beside --status: use one of the two"
+        setup.problem = "claude --settings cannot be given with --status: use one of the two"
         return
     hook = {"type": "command", "command": shlex.join(command)}
     settings = json.loads(setup.arguments[1]) if setup.arguments else {}
@@ -58,6 +58,6 @@ def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> N
 
 AGENT = Agent(
     "claude", prepare, "npm install -g @anthropic-ai/claude-code", 0.8,
-    "when about 13,000 tokens are left beside its output reserve (83 % of 200k)",
+    "when about 13,000 tokens are left, apart from its output reserve, (83 % of 200k)",
     own_window=200_000, min_window=100_000, show_status=show_status,
 )  # fmt: skip

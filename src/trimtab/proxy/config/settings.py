@@ -130,7 +130,7 @@ class ProxySettings:
     )  # fmt: skip
     key_headers: tuple[str, ...] = setting(
         ("ocp-apim-subscription-key",), HEADS,
-        "headers, beside those of the providers, whose value tells tenants apart",
+        "headers, apart from those of the providers, whose value tells tenants apart",
     )  # fmt: skip
     token: str = setting(
         "", SECRET,
@@ -186,7 +186,7 @@ class ProxySettings:
 
     max_bytes: int = setting(
         64_000_000, COUNT,
-        "longer bodies are passed through as they come, unread; where the proxy signs they are "
+        "longer bodies are passed through unchanged, unread; where the proxy signs they are "
         "declined",
         group="Bounds",
     )  # fmt: skip

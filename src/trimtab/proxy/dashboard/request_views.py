@@ -16,7 +16,7 @@ from trimtab.retry.content_encoding import unpacked
 
 SHOWN = 30
 MAX_TEXT_BYTES = 4_000_000
-TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer": "Answer"}
+TEXTS = {"came": "Request as received", "sent": "Request as sent", "answer": "Answer"}
 
 
 def requests(

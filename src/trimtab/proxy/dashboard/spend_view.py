@@ -116,7 +116,7 @@ def _answers(
     if pings and activity.warm.hits:
         pings += f" (since the proxy was started they saved about {dollars(activity.warm.saved)})"
     if pings or not summarizes:
-        about = pings or "it called no model of its own"
+        about = pings or "it called no model itself"
         rows.append(("trimtab itself", _money(spend.pings) if pings else dollars(0),
                      f"{about}; cache that its cuts broke is in what was paid"))  # fmt: skip
     return rows

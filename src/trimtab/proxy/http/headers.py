@@ -42,7 +42,7 @@ def what_is_wrong(raw: Iterable[tuple[bytes, bytes]], headers: Mapping[str, str]
     """Why a request cannot be passed on with these headers; "" where it can."""
     coding = headers.get("transfer-encoding")
     if coding is not None and "content-length" in headers:
-        return "Content-Length beside Transfer-Encoding: send one"
+        return "Content-Length and Transfer-Encoding: send one"
     if coding is not None and coding.strip().lower() != "chunked":
         return "a Transfer-Encoding that is not chunked: compress by Content-Encoding"
     if any(_UNSENT.search(value) for _, value in raw):
