@@ -104,9 +104,7 @@ def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_fail
     busy = RequestRecord(3, 0.0, arrived=9, sent=9, status=200, refusals=((429, "rate"),))
     missing = RequestRecord(4, 0.0, arrived=9, sent=9, status=404, refusals=((404, "other"),))
     activity = ended(survived, refused, busy, missing)
-    assert activity.line().startswith(
-        "2 of 3 requests would have been refused; 1 still was."
-    )
+    assert activity.line().startswith("2 of 3 requests would have been refused; 1 still was.")
     nothing = ended(busy)
     assert "refused" not in nothing.line()
     assert session_status(nothing, "", recall=False)["outcome"] == ""
