@@ -95,7 +95,7 @@ def _requests(demo: Demo, terminal: Terminal) -> Iterator[str]:
 def _request(
     one: PlayedRequest, window: int, largest: int, columns: int, terminal: Terminal
 ) -> str:
-    """``11  32,329 → 18,163  ██████···│·  refused without trimtab``."""
+    """``11  32,329 → 18,163  ██████···│·  would be refused``."""
     full, cut, mark = ("█", "░", "│") if terminal.blocks else ("#", ".", "|")
     edge, sent, whole = (round(n / largest * columns) for n in (window, one.sent, one.whole))
     cells = [
@@ -108,8 +108,8 @@ def _request(
     arrow = f"{one.whole:>7,}   {'':>6}" if one.sent == one.whole else (
         f"{one.whole:>7,} → {one.sent:>6,}"
     )  # fmt: skip
-    end = "refused without" if one.refusal else ""
-    end += ", a cut" if one.edits else ""
+    end = "would be refused" if one.refusal else ""
+    end += ", cut" if one.edits else ""
     return f"{one.number:>3} {arrow}  {''.join(cells)} {end}".rstrip()
 
 
