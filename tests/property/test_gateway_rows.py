@@ -44,7 +44,7 @@ def test_rows_stay_in_their_places_and_are_the_same_until_the_next_cut(rows: lis
     for turn in range(len(rows) // 2, len(rows) + 1):
         given_rows = GatewayRows(rows[:turn], "gpt-5.1", "s")
         fitted = shortened(session, given_rows.request, SETTINGS)
-        after, _ = given_rows.shortened(fitted.request["messages"])
+        after, _ = given_rows.shortened(fitted.request["messages"], fitted.report.edits)
         assert list(map(bare, after)) == list(map(bare, rows[:turn]))
         others = [n for n, row in enumerate(rows[:turn]) if row.get("role") not in ("tool", "user")]
         assert all(after[n] is rows[n] for n in others)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -116,6 +116,11 @@ def marked(text: str) -> list[str]:
     """The handles that markers in a text name.  A text may imitate one: whoever asks for such a
     handle finds that nothing is kept under it."""
     return _MARKER.findall(text) if "recall(" in text else []
+
+
+def with_markers(text: str, markers: Mapping[str, str]) -> str:
+    """The text with other words for the markers of these handles; those of any other stay."""
+    return _MARKER.sub(lambda found: markers.get(found[1], found[0]), text)
 
 
 def unmarked(originals: Originals, text: str) -> str:

@@ -169,7 +169,7 @@ class _Job:
         wanted = ROWS | self._core.settings.fit | own
         fitted = shortened(self._served.session, gateway_rows.request, wanted)
         self.conversation = fitted.conversation
-        rows, hashes = gateway_rows.shortened(fitted.request["messages"])
+        rows, hashes = gateway_rows.shortened(fitted.request["messages"], fitted.report.edits)
         return _answer(rows, fitted.tokens_before, fitted.tokens_after, hashes)
 
 

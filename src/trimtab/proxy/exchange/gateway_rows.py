@@ -6,54 +6,80 @@ results that come have no calls: each gets one here, else it would count as an o
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
+from trimtab.journal.archive import marked, with_markers
 from trimtab.journal.hashes import hash_of
-
-_MARKER = re.compile(r'recall\("(\w{1,64})"\)')
-_SHORTENED = ("tool", "user")
-"""Roles whose rows may come back shorter: a model imitates what it finds as its own words."""
+from trimtab.jsontext.paths import Path, Set, apply
+from trimtab.report import ReportEdit
 
 
 class GatewayRows:
-    """Rows in the shape of OpenAI's chat messages; ``session``: what the gateway calls the
-    conversation, "" where it does not say."""
+    """Rows in the shape of OpenAI's chat messages or of Anthropic's; ``session``: what the gateway
+    calls the conversation, "" where it does not say."""
 
     def __init__(self, rows: list[Any], model: str, session: str) -> None:
-        self._rows, self._places = rows, dict[int, int]()
-        messages: list[Any] = [{"role": "user", "content": session or _name_of(rows)}]
-        called = set[str]()
+        self._rows, self._places = rows, dict[int, Path]()
+        """Where the contents are that may come back shorter, by their message.  Those of the model
+        stay: it imitates what it finds as its own words."""
+        self._messages: list[Any] = [{"role": "user", "content": session or _name_of(rows)}]
+        self._called = set[str]()
         for number, row in enumerate(rows):
             role = row.get("role") if isinstance(row, dict) else None
             if role == "assistant":
-                called |= {call["id"] for call in _calls_of(row)}
-            elif role == "tool" and (id := row.get("tool_call_id")) and isinstance(id, str):
-                if id not in called:
-                    messages.append(_call_for(row, id))
-                called.discard(id)
-            elif role not in ("user", "system", "developer"):
-                continue
-            self._places[number] = len(messages)
-            messages.append(row)
-        self.request: dict[str, Any] = {"model": model, "messages": messages}
+                self._called |= set(_called_in(row))
+                self._messages.append(row)
+            elif role == "tool":
+                self._add_result(row, row.get("tool_call_id"), row.get("name"), (number, "content"))
+            elif role == "user" and any(map(_is_result, _parts_of(row))):
+                self._add_parts(_parts_of(row), number)
+            elif role in ("user", "system", "developer"):
+                if role == "user":
+                    self._places[len(self._messages)] = (number, "content")
+                self._messages.append(row)
+        self.request: dict[str, Any] = {"model": model, "messages": self._messages}
         """What is fitted: the rows behind a message of ours that names the conversation."""
 
-    def shortened(self, messages: list[Any]) -> tuple[list[Any], list[str]]:
+    def shortened(
+        self, messages: list[Any], edits: Iterable[ReportEdit]
+    ) -> tuple[list[Any], list[str]]:
         """(the rows with the texts of the fitted ``messages``, the hashes that they name).
 
-        A row is changed in nothing but its content, whose shape stays.
+        A row is changed in nothing but its content, whose shape stays.  ``edits`` are those of the
+        fit: only the handle of an edit becomes a hash, and only where it shortened.  A tool may
+        write any other, which stays its words and gives nobody the original.
         """
-        rows, hashes = list(self._rows), dict[str, None]()
-        for number, place in self._places.items():
-            before, after = rows[number], messages[place]
-            if after is before or before["role"] not in _SHORTENED:
+        hashes, sets, handles = dict[str, None](), list[Set](), _handles_by_message(edits)
+        for place, path in self._places.items():
+            old, new = self._messages[place].get("content"), messages[place].get("content")
+            if old == new or type(old) is not type(new):
                 continue
-            old, new = before.get("content"), after.get("content")
-            if old != new and type(old) is type(new):
-                rows[number] = {**before, "content": _with_hashes(new, hashes)}
-        return rows, list(hashes)
+            own = {one: hash_of(one) for one in handles.get(place, ()) if hash_of(one)}
+            hashes |= {own[one]: None for text in _texts(new) for one in marked(text) if one in own}
+            names = {handle: f"hash={digits}" for handle, digits in own.items()}
+            sets.append(Set(path, _with_names(new, names)))
+        return apply(self._rows, sets), list(hashes)
+
+    def _add_result(self, row: dict[str, Any], id: Any, name: Any, path: Path) -> None:
+        """A message with a result, behind its call."""
+        if id and isinstance(id, str):
+            if id not in self._called:
+                self._messages.append(_call_for(name, id))
+            self._called.discard(id)
+        self._places[len(self._messages)] = path
+        self._messages.append(row)
+
+    def _add_parts(self, parts: list[Any], number: int) -> None:
+        """A message for each part of a row with results; what is none of them is only counted."""
+        for index, part in enumerate(parts):
+            if _is_result(part):
+                id, content = part["tool_use_id"], part.get("content")
+                row = {"role": "tool", "tool_call_id": id, "content": content}
+                self._add_result(row, id, None, (number, "content", index, "content"))
+            else:
+                self._messages.append({"role": "user", "content": [part]})
 
 
 def _name_of(rows: list[Any]) -> str:
@@ -68,16 +94,30 @@ def _digest(*parts: str, size: int) -> str:
     return blake2b(data, digest_size=size).hexdigest()
 
 
-def _calls_of(row: dict[str, Any]) -> list[dict[str, Any]]:
+def _parts_of(row: dict[str, Any]) -> list[Any]:
+    content = row.get("content")
+    return content if isinstance(content, list) else []
+
+
+def _is_result(part: Any) -> bool:
+    """Whether this is a result as Anthropic writes it, with the id of its call."""
+    if not isinstance(part, dict) or part.get("type") != "tool_result":
+        return False
+    return isinstance(part.get("tool_use_id"), str)
+
+
+def _called_in(row: dict[str, Any]) -> Iterator[str]:
+    """The ids of a model's calls, as OpenAI or Anthropic writes them."""
     calls = row.get("tool_calls")
-    listed = calls if isinstance(calls, list) else ()
-    return [one for one in listed if isinstance(one, dict) and isinstance(one.get("id"), str)]
+    for one in [*(calls if isinstance(calls, list) else ()), *_parts_of(row)]:
+        if isinstance(one, dict) and isinstance(one.get("id"), str):
+            yield one["id"]
 
 
-def _call_for(row: dict[str, Any], id: str) -> dict[str, Any]:
+def _call_for(name: Any, id: str) -> dict[str, Any]:
     """A call for a result.  Its arguments are its own, so that it repeats no other call, and short:
     they count as what the gateway withholds of the real one."""
-    name, own = row.get("name"), _digest(id, size=3)
+    own = _digest(id, size=3)
     function = {"name": name if isinstance(name, str) else "tool", "arguments": f'{{"id":"{own}"}}'}
     return {
         "role": "assistant",
@@ -86,21 +126,30 @@ def _call_for(row: dict[str, Any], id: str) -> dict[str, Any]:
     }
 
 
-def _with_hashes(content: Any, hashes: dict[str, None]) -> Any:
-    """Content whose markers name hashes, as gateways look for them, instead of a call of ours."""
+def _handles_by_message(edits: Iterable[ReportEdit]) -> dict[int, list[str]]:
+    handles = dict[int, list[str]]()
+    for edit in edits:
+        for _, message, *_ in edit.paths:
+            if isinstance(message, int):
+                handles.setdefault(message, []).append(edit.handle)
+    return handles
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """All strings in a content."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, (list, dict)):
+        for one in content.values() if isinstance(content, dict) else content:
+            yield from _texts(one)
+
+
+def _with_names(content: Any, names: dict[str, str]) -> Any:
+    """The content with these names for the markers of handles, as gateways look for them."""
+    if isinstance(content, str):
+        return with_markers(content, names)
     if isinstance(content, list):
-        return [_with_hashes(part, hashes) for part in content]
+        return [_with_names(one, names) for one in content]
     if isinstance(content, dict):
-        text = content.get("text")
-        return {**content, "text": _with_hashes(text, hashes)} if isinstance(text, str) else content
-    if not isinstance(content, str):
-        return content
-
-    def named(marker: re.Match[str]) -> str:
-        digits = hash_of(marker[1])
-        if not digits:
-            return marker[0]
-        hashes[digits] = None
-        return f"hash={digits}"
-
-    return _MARKER.sub(named, content)
+        return {key: _with_names(one, names) for key, one in content.items()}
+    return content
