@@ -1,4 +1,4 @@
-"""Writes the tables of docs/settings.md and docs/proxy.md from where settings are declared.
+"""Writes the tables of docs/settings.md and docs/reference/proxy.md from the declarations.
 
 python scripts/settings_page.py            write them
 python scripts/settings_page.py --check    1 where they are out of date
@@ -73,7 +73,7 @@ def pages() -> dict[Path, str]:
     proxy = {name: one for name, one in declared(ProxySettings).items() if name != "fit"}
     upstream = "\n".join(("### [[upstream]]", "", *HEAD, *map(_row, declared(Upstream).values())))
     for name, text in {
-        "settings": tables(declared(Settings)), "proxy": f"{tables(proxy)}\n\n{upstream}",
+        "settings": tables(declared(Settings)), "reference/proxy": f"{tables(proxy)}\n\n{upstream}",
     }.items():  # fmt: skip
         path = ROOT / "docs" / f"{name}.md"
         before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)

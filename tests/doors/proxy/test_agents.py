@@ -142,7 +142,7 @@ is one of the window less what is kept for the answer."""
 def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself():
     for name, share in COMPACTS_AT.items():
         assert AGENTS[name].trigger < share, name
-    page = (ROOT / "docs" / "proxy.md").read_text()
+    page = (ROOT / "docs" / "howto" / "agents.md").read_text()
     for name in COMPACTS_AT:
         agent = AGENTS[name]
         of = " of the whole window" if agent.of_window else ""

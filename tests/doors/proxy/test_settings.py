@@ -55,7 +55,7 @@ def test_options_of_the_proxy_and_of_what_is_fitted_have_names_of_their_own() ->
 
 
 def test_the_page_says_every_key() -> None:
-    page = (ROOT / "docs" / "proxy.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "proxy.md").read_text(encoding="utf-8")
     for name in KEYS:
         assert name == "fit" or f"| `{name}` |" in page
 

@@ -1,7 +1,7 @@
 """The proxy's settings, declared once: where it listens, whom it sends to, what it keeps.
 
 The keys of ``proxy.toml``, the variables ``TRIMTAB_PROXY_*``, the options of ``trimtab proxy`` and
-``trimtab run`` and the table in docs/proxy.md all follow from ``ProxySettings``.
+``trimtab run`` and the table in docs/reference/proxy.md all follow from ``ProxySettings``.
 """
 
 from __future__ import annotations
