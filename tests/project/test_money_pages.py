@@ -1,4 +1,4 @@
-"""docs/costs.md and docs/recall.md: their examples run, and print what stands below them."""
+"""docs/costs.md, docs/recall.md, docs/howto/mcp.md: their examples print what is below them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_first_example_prints_what_stands_below_it(page: str) -> None:
 def test_the_configurations_of_clients_can_be_read_and_start_the_same_command() -> None:
     import json
 
-    found = blocks("recall.md")
+    found = blocks("howto/mcp.md")
     trees = [json.loads(text) for language, text in found if language == "json"]
     trees += [tomllib.loads(text) for language, text in found if language == "toml"]
     assert len(trees) == 4
