@@ -67,6 +67,7 @@ COMMANDS = {
     "retrieval": Command("bench/retrieval.py {data}"),
     "answerable": Command("bench/answerable"),
     "lookup": Command("bench/lookup.py"),
+    "when-to-cut": Command("bench/when_to_cut.py {data}"),
 }
 
 

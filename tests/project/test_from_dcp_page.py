@@ -1,4 +1,4 @@
-"""docs/howto/dcp.md: its figures are those of its command, its settings exist."""
+"""docs/howto/from-dcp.md: its figures are those of its command, its settings exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from trimtab.config import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "howto" / "dcp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "howto" / "from-dcp.md").read_text(encoding="utf-8")
 
 
 def test_the_table_is_what_the_command_prints() -> None:
