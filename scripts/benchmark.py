@@ -58,8 +58,6 @@ COMMANDS = {
     "lossless": Command("bench/lossless.py {data}"),
     "recoverable": Command("bench/recoverable.py --sessions 2 --calls 4"),
     "recoverable-default": Command("bench/recoverable.py --level default"),
-    "batch": Command("bench/batch.py"),
-    "batch-memory": Command("bench/batch.py --memory --megabytes 1000 --window 100000"),
     "peers": Command("bench/peers/run.py"),
     "proxy": Command("bench/proxy.py"),
     "transport": Command("bench/transport.py"),

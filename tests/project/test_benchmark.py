@@ -40,5 +40,5 @@ def test_every_marked_part_names_a_command_that_is_there() -> None:
         program, *_ = words = benchmark.COMMANDS[name].words.split()
         assert words[1] == "trimtab" if program == "-m" else (ROOT / program).exists()
     assert {name for _, name, _ in benchmark.blocks()} >= {
-        "tables", "fleet", "answerable", "batch", "batch-memory", "peers", "lossless",
+        "fleet", "answerable", "peers", "lookup",
     }  # fmt: skip
