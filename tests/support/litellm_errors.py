@@ -8,7 +8,7 @@ class BadRequestError(Exception):
 
     status_code = 400
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, code: str = "context_length_exceeded") -> None:
         super().__init__(message)
         self.message = message
-        self.body = {"error": {"message": message, "code": "context_length_exceeded"}}
+        self.body = {"error": {"message": message, "code": code}}

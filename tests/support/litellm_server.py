@@ -20,7 +20,7 @@ from proxies import ask
 
 import trimtab
 
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 KEY = "sk-a-master-key-of-a-test-and-of-nothing-else"
 """What its clients send."""
 SOURCE = str(Path(trimtab.__file__).resolve().parents[1])

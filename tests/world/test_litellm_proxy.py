@@ -7,6 +7,7 @@ where ``litellm[proxy]`` is not installed.
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import time
 from contextlib import ExitStack, contextmanager
@@ -25,6 +26,7 @@ WINDOW, TURNS = 12_000, 40
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
 JSON = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 HOOK = "litellm_settings: {callbacks: trimtab.clients.litellm.proxy_hook}"
+HANDLE = re.compile(r'recall\(\\*"(r[a-z2-7]{10})')
 KINDS = ("chat", "messages", "responses")
 
 
@@ -225,6 +227,76 @@ def test_what_a_virtual_key_sent_is_in_the_store_that_workers_share(hooked):
     rows = stores.open_store(hooked.store).conversations()
     assert {row.tenant for row in rows} == {"litellm/litellm_proxy_master_key"}
     assert sum(row.originals for row in rows)
+
+
+class LookingUp:
+    """A model that reads files, and looks up what a marker names: at once with its turn's read, or
+    alone."""
+
+    def __init__(self) -> None:
+        self.asked, self.reads = list[str](), 0
+
+    def __call__(self, record: Any) -> Any:
+        history = record.body.get("messages") or record.body["input"]
+        new = [one for one in HANDLE.findall(json.dumps(history)) if one not in self.asked]
+        if self.reads >= TURNS // 2:
+            return "done"
+        read = Call("read", {"path": f"src/m{self.reads}.py"})
+        if not new or "recall" not in json.dumps(record.body["tools"]) or len(self.asked) > 2:
+            self.reads += 1
+            return Answer("", [read])
+        self.asked.append(new[0])
+        look, both = Call("recall", {"handle": new[0]}), len(self.asked) == 2
+        self.reads += both
+        return Answer("", [look, read] if both else [look])
+
+
+@pytest.fixture(scope="module")
+def looking_up(tmp_path_factory):
+    """LiteLLM's server with our hook and look-ups, each model asking for what it misses."""
+    folder = tmp_path_factory.mktemp("looking_up")
+    names = [f"{kind}-{way}" for kind in KINDS for way in ("plain", "stream")]
+    with world(names, folder, HOOK, TRIMTAB_WINDOW=str(WINDOW), TRIMTAB_RECALL="true",
+               TRIMTAB_STORE=f"sqlite:///{folder}/s.db") as made:  # fmt: skip
+        yield made
+
+
+@pytest.mark.parametrize("way", ["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_models_look_ups_are_answered_in_litellms_server(looking_up, kind, way, monkeypatch):
+    provider, model = looking_up.providers[f"{kind}-{way}"], LookingUp()
+    monkeypatch.setattr(provider, "_steps", StrictProvider(model)._steps)
+    client = Client(looking_up.url, kind, f"{kind}-{way}")
+    client.run()
+    assert {record.status for record in provider.requests} == {200}
+    assert "recall" not in json.dumps(client.history)
+    results = {one for record in provider.requests for one in recalled(record.body)}
+    assert len(model.asked) >= 2
+    assert len(results) >= len(model.asked)
+    assert all("src/m" in one for one in results)
+    breaks = prefix_breaks(provider)
+    print(f"{client.model}: {len(provider.requests)} requests, {len(model.asked)} look-ups, "
+          f"{breaks} cuts")  # fmt: skip
+    assert breaks <= TURNS // 6
+
+
+def recalled(body: dict[str, Any]) -> list[str]:
+    """The results of the recall tool in a request."""
+    ids, found = set[str](), list[str]()
+    for message in body.get("messages") or body["input"]:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else ()
+        for call in [*(message.get("tool_calls") or ()), *blocks, message]:
+            name = call.get("name") or (call.get("function") or {}).get("name")
+            if name == "recall":
+                ids.add(call.get("call_id") or call.get("id"))
+        for one in [message, *blocks]:
+            if ids & {one.get("tool_call_id"), one.get("tool_use_id"), one.get("call_id")}:
+                text = one.get("content") or one.get("output")
+                if isinstance(text, list):
+                    text = "".join(part["text"] for part in text)
+                found += [text] if text else []
+    return found
 
 
 @pytest.mark.parametrize("kind", ["chat", "messages"])

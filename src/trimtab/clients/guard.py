@@ -50,6 +50,7 @@ class Guard:
 
     Takes what users give to ``wrap``; ``client`` names the client.  ``learned``: limits learned
     from refusals; None: those of the session.  ``fits``: what was sent, for ``trimtab.of``.
+    ``gateway``: see ``Recalls``.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Guard:
         retry_result_chars: int = RESULT_CHARS,
         strict: bool = False,
         notes: bool = False,
+        gateway: bool = False,
         **keywords: Unpack[SessionKeywords],
     ) -> None:
         given = session is None or isinstance(session, Session)
@@ -81,7 +83,7 @@ class Guard:
         if self.session.settings.recall or notes:
             from trimtab.clients.recalls import Recalls
 
-            self._recalls = Recalls(self.session, notes=notes)
+            self._recalls = Recalls(self.session, notes=notes, gateway=gateway)
 
     def wants(self, method: str, url: str) -> bool:
         """Whether a request may have to be fitted; if not, its body need not be read."""
@@ -137,13 +139,14 @@ class Guard:
         return done
 
     def start_parsed(
-        self, body: dict[str, Any], url: str, headers: Mapping[str, str], target: RequestTarget
-    ) -> Started:
-        """``start`` for a body that is no bytes yet, and whose stream nobody rewrites."""
+        self, body: dict[str, Any], url: str, headers: Mapping[str, str], target: RequestTarget,
+        *, streams_rewritten: bool = False,
+    ) -> Started:  # fmt: skip
+        """``start`` for a body that is no bytes yet."""
         if self._recalls is None:
             return Started(self.flow(body, target), target)
         data = json.dumps(body).encode()
-        offer = self._recalls.offer(data, url, headers, target, streams=False)
+        offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
         sent = body if offer.body is data else json.loads(offer.body)
         flow = self.flow(sent, target, recall=offer.named)
         return Started(flow, target, offer.rounds, body)

@@ -34,6 +34,8 @@ RESPONSES = CallKind(
     ("input", "model", "instructions", "tools", "max_output_tokens", "previous_response_id",
      "conversation", "store", "context_management"),
 )  # fmt: skip
+DECISIVE = ("tool_choice", "response_format", "text", "n", "store")
+"""Further arguments that decide whether a request can have a tool of ours."""
 KINDS = {
     "completion": CHAT, "acompletion": CHAT, "anthropic_messages": MESSAGES,
     "responses": RESPONSES, "aresponses": RESPONSES,

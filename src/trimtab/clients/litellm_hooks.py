@@ -1,8 +1,9 @@
 """LiteLLM's hooks: a callback for a Router or ``acompletion``, and one for its proxy server.
 
 A hook sees a request once its deployment is chosen, so with the model's own name and with each
-attempt.  It cannot send: LiteLLM does, and sends a refused request again where its
+attempt.  It cannot send a first round: LiteLLM does, and sends a refused request again where its
 ``retry_policy`` says so.  Then the hook is called again, and the retry flow gives the next attempt.
+Later rounds, with what the model has looked up, are sent by ``litellm_rounds``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any, Unpack
 
 from trimtab import stores
 from trimtab.clients.effects import Effects, InThread, run_async
-from trimtab.clients.guard import Guard, WrapKeywords, guard_of
+from trimtab.clients.guard import Guard, Started, WrapKeywords, guard_of
 from trimtab.clients.litellm_bodies import (
+    DECISIVE,
     KINDS,
     CallKind,
     as_dict,
@@ -25,6 +27,7 @@ from trimtab.clients.litellm_bodies import (
     request_target,
     with_body,
 )
+from trimtab.clients.litellm_rounds import OWN, LiteLLMRounds
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.wrapped_clients import register
 from trimtab.config import load_settings
@@ -34,7 +37,6 @@ from trimtab.retry.effects import Send
 from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.refusals import exceptions
 from trimtab.retry.refusals.response_errors import prompt_tokens
-from trimtab.settings import Settings
 from trimtab.telemetry import fault
 
 STORE = "TRIMTAB_STORE"
@@ -53,16 +55,21 @@ class _Request:
     kind: CallKind
     target: RequestTarget
     guard: Guard
+    started: Started
     flow: Flow
     again: Send | None = None
 
 
 class Requests:
-    """The requests that LiteLLM is sending, by its id of the call; ``guard``: whose each is."""
+    """The requests that LiteLLM is sending, by its id of the call; ``guard``: whose each is;
+    ``calls``: LiteLLM's functions, by which later rounds are sent, if there may be any."""
 
-    def __init__(self, guard: Callable[[Arguments], Guard]) -> None:
-        self._guard, self._lock = guard, Lock()
+    def __init__(
+        self, guard: Callable[[Arguments], Guard], calls: Mapping[str, Any] | None = None
+    ) -> None:
+        self._guard, self._lock, self._calls = guard, Lock(), calls or {}
         self._running: OrderedDict[str, _Request] = OrderedDict()
+        self._rounds: OrderedDict[str, LiteLLMRounds] = OrderedDict()
 
     def fitted(self, arguments: Any, call: str) -> Any:
         """The arguments with a request that fits; the very same object if nothing changed."""
@@ -70,6 +77,8 @@ class Requests:
         known = self._running.get(id)
         if kind is None or (known is not None and known.again is None and known.kind is not kind):
             return arguments  # of no model's answer, or LiteLLM's translation of a fitted request
+        if id.startswith(OWN):
+            return arguments
         body = body_of(arguments, kind)
         if not isinstance(body.get(kind.messages), list):
             return arguments
@@ -78,9 +87,14 @@ class Requests:
             step, known.again = known.again, None
         else:
             guard = self._guard(arguments)
-            request = _Request(kind, target, guard, guard.flow(body, target))
+            started = self._started(guard, body, target, arguments, call)
+            request = _Request(kind, target, guard, started, started.flow)
             step = next(request.flow)
             self._keep(id, request)
+            if started.rounds is not None:
+                self._put(id, LiteLLMRounds(
+                    guard, started, started.rounds, kind, arguments, self._calls[call]
+                ))  # fmt: skip
         return arguments if step.request is body else with_body(arguments, step.request, kind)
 
     def refused(self, arguments: Arguments, error: Any, call: str) -> None:
@@ -89,10 +103,21 @@ class Requests:
         request = self._running.get(id)
         if request is None or KINDS.get(call) is not request.kind:
             return
+        status, body, headers = exceptions.error_parts(error)
         try:
-            request.again = request.flow.send(Refused(*exceptions.error_parts(error)))
-        except StopIteration:
-            self._running.pop(id, None)
+            request.again = request.flow.send(Refused(status, body, headers))
+        except StopIteration as stop:
+            without = request.guard.without_recall(request.started, stop.value, body)
+            if without is None:
+                self._running.pop(id, None)
+                return
+            self._rounds.pop(id, None)
+            request.started, request.flow = Started(without, request.target), without
+            request.again = next(without)
+
+    def rounds_of(self, id: Any) -> LiteLLMRounds | None:
+        """The rounds of a request that offers the recall tool, once it is answered."""
+        return self._rounds.pop(str(id or ""), None)
 
     def answered(self, arguments: Arguments, answer: Any) -> None:
         """Learn from an answer."""
@@ -105,6 +130,26 @@ class Requests:
         except StopIteration as stop:
             if isinstance(stop.value, Done):
                 request.guard.observe(given, stop.value)
+
+    def _started(
+        self, guard: Guard, body: dict[str, Any], target: RequestTarget, arguments: Arguments,
+        call: str,
+    ) -> Started:  # fmt: skip
+        """How a request is sent; with the recall tool where its calls can be answered.
+
+        Responses that the provider stores go without: LiteLLM gives them ids of its own.
+        """
+        stored = target.format == "openai-responses" and arguments.get("store") is not False
+        if call not in self._calls or not arguments.get("litellm_call_id") or stored:
+            return Started(guard.flow(body, target), target)
+        more = {name: arguments[name] for name in DECISIVE if arguments.get(name) is not None}
+        return guard.start_parsed(body | more, "", {}, target, streams_rewritten=True)
+
+    def _put(self, id: str, rounds: LiteLLMRounds) -> None:
+        with self._lock:
+            self._rounds[id] = rounds
+            while len(self._rounds) > MAX_RUNNING:
+                self._rounds.popitem(last=False)
 
     def _keep(self, id: str, request: _Request) -> None:
         with self._lock:
@@ -122,7 +167,7 @@ def callback(**keywords: Unpack[WrapKeywords]) -> Any:
     Raises MissingExtra.
     """
     guard = guard_of("litellm_callback", keywords, answers=False)
-    return register(_logger(Requests(lambda arguments: guard)), guard.fits)
+    return register(_logger(Requests(lambda arguments: guard))(), guard.fits)
 
 
 def proxy_hook() -> Any:
@@ -131,7 +176,7 @@ def proxy_hook() -> Any:
     Settings are those of ``trimtab.toml`` and the environment.  Raises InvalidSetting,
     MissingExtra.
     """
-    settings = load_settings() | Settings(recall=False)  # nobody here answers the model's calls
+    settings = load_settings()
     store = stores.open_store(os.environ.get(STORE) or "memory:")  # one pool for all tenants
     guards, lock = OrderedDict[str, Guard](), Lock()
 
@@ -141,14 +186,16 @@ def proxy_hook() -> Any:
             guard = guards.pop(tenant, None)
             if guard is None:
                 given: WrapKeywords = {"settings": settings, "store": store, "tenant": tenant}
-                guard = guard_of("proxy_hook", given, answers=False)
+                guard = Guard("proxy_hook", gateway=True, **given)
             guards[tenant] = guard
             if len(guards) > MAX_TENANTS:
                 guards.popitem(last=False)
         return guard
 
     guard_for({})  # a wrong setting shows when the server starts
-    return _logger(Requests(guard_for))
+    if not settings.recall:
+        return _logger(Requests(guard_for))()
+    return _answering(guard_for)()
 
 
 def tenant_of(arguments: Arguments) -> str:
@@ -161,6 +208,7 @@ def tenant_of(arguments: Arguments) -> str:
 
 
 def _logger(requests: Requests) -> Any:
+    """The class of a callback.  Raises MissingExtra."""
     try:
         from litellm.integrations.custom_logger import CustomLogger
     except ImportError:
@@ -183,7 +231,40 @@ def _logger(requests: Requests) -> Any:
         ) -> None:
             await _done(partial(requests.answered, kwargs, response_obj))
 
-    return TrimtabCallback()
+    return TrimtabCallback
+
+
+def _answering(guard: Callable[[Arguments], Guard]) -> Any:
+    """The class of a callback of the server that answers the model's look-ups too.
+
+    Only it has these hooks: LiteLLM hands every item of every stream to a class that has.
+    """
+    try:
+        import litellm
+    except ImportError:
+        raise MissingExtra("LiteLLM is not installed: pip install litellm") from None
+
+    names = ("acompletion", "anthropic_messages", "aresponses")
+    requests = Requests(guard, {name: getattr(litellm, name) for name in names})
+
+    class AnsweringCallback(_logger(requests)):  # type: ignore[misc]
+        """Answers the calls of the recall tool before the client has the answer."""
+
+        async def async_post_call_success_hook(
+            self, data: Any, user_api_key_dict: Any, response: Any
+        ) -> Any:
+            rounds = requests.rounds_of(data.get("litellm_call_id"))
+            return None if rounds is None else await run_async(rounds.whole(response))
+
+        async def async_post_call_streaming_iterator_hook(
+            self, user_api_key_dict: Any, response: Any, request_data: Any
+        ) -> Any:
+            rounds = requests.rounds_of(request_data.get("litellm_call_id"))
+            items = response if rounds is None else rounds.streamed(response)
+            async for item in items:
+                yield item
+
+    return AnsweringCallback
 
 
 def _name(call: Any) -> str:

@@ -41,10 +41,14 @@ class ToolOffer(NamedTuple):
 
 
 class Recalls:
-    """Offers the recall tool in the requests of one session, and keeps what callers don't see."""
+    """Offers the recall tool in the requests of one session, and keeps what callers don't see.
 
-    def __init__(self, session: Session, *, notes: bool = False) -> None:
-        self._session, self._notes = session, notes
+    ``gateway``: it serves programs of any kind.  Then a request without tools gets none of ours,
+    and the prompt of the last round is told, from which an agent reads how full its window is.
+    """
+
+    def __init__(self, session: Session, *, notes: bool = False, gateway: bool = False) -> None:
+        self._session, self._notes, self._gateway = session, notes, gateway
         self._hidden = ExchangeMemory().of("", "")
         self._told = set[str]()
         """Why requests did not get the tool, as far as it was logged."""
@@ -108,7 +112,8 @@ class Recalls:
             return body, None, REFUSED
         rounds = RecallRounds(
             format, self._session, self._hidden, exchanges_of(self._session),
-            notes=self._notes, model=target.model, alone=True, sums_prompts=True,
+            notes=self._notes, model=target.model, alone=not self._gateway,
+            sums_prompts=not self._gateway,
         )  # fmt: skip
         prepared = rounds.prepared(source, conversation)
         body = body if prepared is None else prepared

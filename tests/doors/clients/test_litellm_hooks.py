@@ -8,30 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from litellm_calls import CALLS, KINDS, arguments
 from litellm_errors import BadRequestError
-from tool_calls import Step, conversation
 
 import trimtab
 from trimtab.clients.guard import Guard
 from trimtab.clients.litellm_hooks import Requests, tenant_of
 
 REFUSED = "This model's maximum context length is 6000 tokens. However, you requested 9000 tokens."
-STEPS = [Step("read", {"path": f"{n}.py"}, f"line {n} token {n * 7919}\n" * 40) for n in range(30)]
-
-
-CALLS = {
-    "acompletion": ("openai-chat", "messages"),
-    "anthropic_messages": ("anthropic", "messages"),
-    "aresponses": ("openai-responses", "input"),
-}
-KINDS = pytest.mark.parametrize("call", CALLS)
-
-
-def arguments(call: str, id: str = "call-1", model: str = "house-model") -> dict[str, Any]:
-    request = conversation(CALLS[call][0], *STEPS)
-    metadata = {"user_api_key_hash": "abc"}
-    return {**request, "model": model, "api_base": "http://x", "litellm_call_id": id,
-            "metadata": metadata, "caching": False, "max_tokens": None}  # fmt: skip
 
 
 def tokens(call: str, given: dict[str, Any]) -> int:
