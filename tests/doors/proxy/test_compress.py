@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -266,6 +267,7 @@ def test_what_the_model_said_stays_whoever_hands_it_over() -> None:
 def test_a_model_without_a_known_window_gets_its_rows_as_they_came(caplog: Any) -> None:
     with proxied(NOWHERE) as server:
         assert GatewayClient(server.url).rows(ROWS, "house-model") == ROWS
+        assert b"unchanged: no window is known: 1" in ask(server.url, "GET", "/_trimtab/")[2]
     assert "no window is known" in caplog.text
 
 
@@ -320,6 +322,28 @@ def test_the_log_names_no_text_and_no_key(caplog: Any) -> None:
     lines = [str(vars(one)) for one in caplog.records]
     assert any("gateway compress" in line for line in lines)
     assert not any("sk-secret" in line or "token_" in line for line in lines)
+
+
+def test_the_dashboard_and_the_metrics_tell_what_gateways_asked() -> None:
+    with proxied(NOWHERE, window=WINDOW, max_bytes=200_000) as server:
+        assert b"of gateways" not in ask(server.url, "GET", "/_trimtab/")[2]
+        client = GatewayClient(server.url)
+        client.rows(ROWS[:4])
+        back = client.rows(ROWS)
+        shortened = sum(a != b for a, b in zip(ROWS, back, strict=True))
+        client.original(client.hashes[0])
+        client.original("0" * 13)
+        ask(server.url, "POST", "/v1/compress", '"no rows"')
+        ask(server.url, "POST", "/v1/compress", json.dumps(["x" * 300_000]))
+        page = ask(server.url, "GET", "/_trimtab/")[2].decode()
+        metrics = ask(server.url, "GET", "/metrics")[2].decode()
+    assert f"5 calls of gateways: {shortened} of 44 rows shortened, " in page
+    assert "; 1 look-up; declined with 400: 1; declined with 404: 1; declined with 413: 1" in page
+    for outcome in ("shortened", "unchanged", "retrieved", "declined with 413"):
+        assert f'trimtab_gateway_calls_total{{outcome="{outcome}"}} 1.0' in metrics
+    assert f'trimtab_gateway_rows_total{{kind="shortened"}} {shortened}.0' in metrics
+    kept = float(re.search('gateway_tokens_total{kind="kept"} (.*)', metrics)[1])  # type: ignore[index]
+    assert client.answer["tokens_after"] < kept < client.answer["tokens_before"]
 
 
 def test_few_rows_come_back_as_they_were() -> None:

@@ -22,10 +22,10 @@ class Addons:
 
     def __init__(self, core: Core) -> None:
         self.recall = Recall(core)
-        self.compress = Compress(core)
         self.records = Records(core)
         self.request_log = RequestLog(self.records)
         self.metrics = Metrics(core, self.records)
+        self.compress = Compress(core, self.records, self.metrics)
         self.keep_warm = KeepWarm(core, self.records, self.metrics)
         self.dashboard = Dashboard(core, self.records, self.metrics, self.recall, self.keep_warm)
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,6 +21,8 @@ from trimtab.interruption import Interrupted, stopped_by
 from trimtab.journal.excerpts import MAX_CHARS, answer
 from trimtab.journal.hashes import handle_at
 from trimtab.proxy.addons.base import Addon, Core
+from trimtab.proxy.addons.metrics import Metrics
+from trimtab.proxy.addons.records import Records
 from trimtab.proxy.callers.admission import let_in, raw_path_of
 from trimtab.proxy.callers.tenants import HOLDER, NOBODY, TenantSession
 from trimtab.proxy.config import log_lines
@@ -28,6 +32,7 @@ from trimtab.proxy.http.asgi import Body, Declined, HttpResponse, Receive, Scope
 from trimtab.proxy.http.budgets import RequestBudget, TooMuch
 from trimtab.proxy.http.headers import plain, session_hint
 from trimtab.proxy.http.worker import in_worker
+from trimtab.proxy.records.gateway_calls import RETRIEVED, SHORTENED, UNCHANGED
 from trimtab.retry.content_encoding import unpacked
 from trimtab.sessions.session_turns import shortened
 from trimtab.settings import Settings
@@ -46,8 +51,9 @@ ROWS = Settings(trigger=0.45, target=0.27)
 class Compress(Addon):
     """Answers gateways, in the store of all the proxy's originals."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, records: Records, metrics: Metrics) -> None:
+        self._core, self._metrics = core, metrics
+        self._calls = records.activity.gateways
 
     def serves(self, scope: Scope, headers: Mapping[str, str]) -> bool:
         """See ``Addon``."""
@@ -69,7 +75,9 @@ class Compress(Addon):
             return
         query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("query", [""])[0]
         digits = path.removeprefix(RETRIEVE).lower()
-        text = await in_worker(lambda: _original(served, digits, query))
+        with self._counted() as outcome:
+            text = await in_worker(lambda: _original(served, digits, query))
+            outcome.name = RETRIEVED
         await reply.json(200, {"hash": digits, "original_content": text})
 
     def _tenant(self, headers: Mapping[str, str], holder: bool) -> tuple[TenantSession, str]:
@@ -87,7 +95,7 @@ class Compress(Addon):
     ) -> None:  # fmt: skip
         settings, began = self._core.settings, time.perf_counter()
         budget = RequestBudget(self._core.held)
-        try:
+        with self._counted() as outcome, closing(budget):
             body = Body(receive, settings.max_bytes, settings.read_seconds, budget)
             data = await body.whole()
             if data is None:
@@ -99,14 +107,47 @@ class Compress(Addon):
             named = headers.get(AFFINITY, "")[:200] or session_hint(headers)
             job = _Job(self._core, served, tenant, named, budget, data)
             answered = await in_worker(job.answered)
-        finally:
-            budget.close()
+            outcome.name = job.outcome
+        self._count_rows(job, answered)
         await reply.json(200, answered)
         before, after = answered["tokens_before"], answered["tokens_after"]
         log_lines.say(
             "gateway compress", status=200, session=job.conversation, rows=len(job.rows),
             tokens=after, saved=before - after, seconds=round(time.perf_counter() - began, 3),
         )  # fmt: skip
+
+    @contextmanager
+    def _counted(self) -> Iterator[_Outcome]:
+        """Count a call by what came of it."""
+        outcome = _Outcome("not answered")
+        try:
+            yield outcome
+        except Declined as declined:
+            outcome.name = f"declined with {declined.status}"
+            raise
+        finally:
+            self._calls.outcomes[outcome.name] += 1
+            self._metrics.count("trimtab_gateway_calls_total", outcome=outcome.name)
+
+    def _count_rows(self, job: _Job, answered: dict[str, Any]) -> None:
+        before, after = answered["tokens_before"], answered["tokens_after"]
+        changed = sum(a is not b for a, b in zip(job.rows, answered["messages"], strict=True))
+        self._calls.rows += len(job.rows)
+        self._calls.rows_shortened += changed
+        self._calls.tokens += before
+        self._calls.tokens_kept += after
+        count = self._metrics.count
+        count("trimtab_gateway_tokens_total", before, kind="arrived")
+        count("trimtab_gateway_tokens_total", after, kind="kept")
+        count("trimtab_gateway_rows_total", len(job.rows), kind="arrived")
+        count("trimtab_gateway_rows_total", changed, kind="shortened")
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What came of a call, as it is counted."""
+
+    name: str
 
 
 class _Job:
@@ -120,6 +161,7 @@ class _Job:
         self._named, self._budget, self._data = named, budget, data
         self.rows: list[Any] = []
         self.conversation = ""
+        self.outcome = UNCHANGED
 
     def answered(self) -> dict[str, Any]:
         """The answer; the rows as they came where they cannot be made shorter.  Raises Declined for
@@ -129,14 +171,17 @@ class _Job:
             with stopped_by(self._budget.check):
                 model = self._read()
                 if self._core.settings.pass_through:
+                    self.outcome = "unchanged: pass_through is set"
                     return _answer(self.rows, 0, 0, [])
                 return self._shortened(model)
         except Interrupted:
+            self.outcome = "unchanged: it took too long"
             log_lines.say(
                 "gateway compress: it took too long, the rows go back unchanged",
                 level=logging.WARNING,
             )
         except InvalidSetting:
+            self.outcome = "unchanged: no window is known"
             log_lines.say(
                 "gateway compress: no window is known for this model, the rows go back "
                 "unchanged: give window",
@@ -145,6 +190,7 @@ class _Job:
         except (Declined, MemoryError):
             raise
         except Exception as error:
+            self.outcome = "unchanged: a fault of ours"
             fault("compress", error)
         return _answer(self.rows, 0, 0, [])
 
@@ -169,6 +215,8 @@ class _Job:
         wanted = ROWS | self._core.settings.fit | own
         fitted = shortened(self._served.session, gateway_rows.request, wanted)
         self.conversation = fitted.conversation
+        if fitted.tokens_after < fitted.tokens_before:
+            self.outcome = SHORTENED
         rows, hashes = gateway_rows.shortened(fitted.request["messages"], fitted.report.edits)
         return _answer(rows, fitted.tokens_before, fitted.tokens_after, hashes)
 

@@ -42,6 +42,12 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Requests of ours that kept a cache warm: read, missed, refused.",
         ("outcome",),
     ),
+    "trimtab_gateway_calls_total": (
+        "Calls of gateways: shortened, unchanged, retrieved, or why not.",
+        ("outcome",),
+    ),
+    "trimtab_gateway_rows_total": ("Rows of gateways: arrived, shortened.", ("kind",)),
+    "trimtab_gateway_tokens_total": ("Tokens in those rows: arrived, kept.", ("kind",)),
     "trimtab_errors_total": (
         "What went wrong: upstream, client, or a fault of ours.",
         ("kind",),
@@ -146,9 +152,9 @@ class Metrics(Addon):
                     tokens = self._counters["trimtab_tokens_total"].labels(kind=kind)
                     tokens.inc(getattr(turn, kind))
 
-    def count(self, name: str, **labels: str) -> None:
-        """Add one to a counter."""
-        self._counters[name].labels(**labels).inc()
+    def count(self, name: str, by: int = 1, **labels: str) -> None:
+        """Add to a counter."""
+        self._counters[name].labels(**labels).inc(by)
 
     def _took(self, name: str, seconds: float) -> None:
         self._timings[name].observe(seconds)

@@ -86,7 +86,8 @@ def home(
         sums.update(session.sums)
     return page(
         "home.html", "Sessions", live=LIVE_SECONDS, problem=problem,
-        any=bool(activity.sessions), url=url, wanted=choice.wanted, hidden=_hidden(choice),
+        any=bool(activity.sessions), gateways=str(activity.gateways), url=url,
+        wanted=choice.wanted, hidden=_hidden(choice),
         outcome=outcome_of(sums) if sums["turns"] or sums["outgrown"] else "",
         money=money_of(sums), nothing_cut=bool(sums["turns"]) and not sums["edits"],
         figures=_figures(sums, activity),

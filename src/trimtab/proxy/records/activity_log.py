@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from trimtab.amounts import many
 from trimtab.pricing import models, outcome
 from trimtab.pricing.prices import Prices
+from trimtab.proxy.records.gateway_calls import GatewayCalls
 from trimtab.proxy.records.request_record import RequestRecord
 from trimtab.proxy.records.savings import prompt_dollars
 from trimtab.proxy.records.session_record import TREND, SessionRecord
@@ -44,6 +45,7 @@ class ActivityLog:
         self.prices: Prices | None = None
         """The price table that savings are estimated by."""
         self.warm = WarmTotals()
+        self.gateways = GatewayCalls()
         self.warnings: OrderedDict[str, int] = OrderedDict()
         """Warnings about limits that are not in force as configured, with the number of
         requests."""
