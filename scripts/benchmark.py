@@ -43,10 +43,17 @@ class Command(NamedTuple):
 
 REPLAY = "-m trimtab replay {data}"
 OURS = f"{REPLAY} --above 1.3 --policy trimtab --columns all --window"
-OTHERS = ("LangChainClear", "LangChainSummarize", "Headroom")
-PEERS = ",".join(["none", "trimtab", *(f"bench/peers/policies.py:{name}" for name in OTHERS)])
+OTHERS = (
+    "OwnCompaction", "LangChainClear", "LangChainSummarize", "Headroom",
+)  # fmt: skip
+PEERS = ",".join(
+    ["none", "trimtab", "trimtab:economy", *(f"bench/peers/policies.py:{name}" for name in OTHERS)]
+)
+WINDOWS = f"{REPLAY} --window 32k,100k --each 2 --policy {PEERS} --prices"
 COMMANDS = {
-    "windows": Command(f"{REPLAY} --window 32k,60k,100k,200k --each 2 --policy {PEERS}"),
+    "windows": Command(f"{WINDOWS} claude-5m"),
+    "windows-1h": Command(f"{WINDOWS} claude-1h"),
+    "windows-pooled": Command(f"{WINDOWS} claude-5m --columns all --by all"),
     "replay-32k": Command(f"{OURS} 32k"),
     "replay-60k": Command(f"{OURS} 60k"),
     "replay-100k": Command(f"{OURS} 100k"),

@@ -1,6 +1,6 @@
 """Prints which planted facts a program still finds in what each policy sends.
 
-    python bench/answerable                      # the tables of docs/why/answerable.md
+    python bench/answerable                      # the tables of docs/benchmark.md
     python bench/answerable --small              # one world of 30k tokens at 8k, in seconds
     python bench/answerable --model http://127.0.0.1:8000/v1 --name gpt-5.1 --cap 5
 

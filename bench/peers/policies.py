@@ -9,8 +9,10 @@ imported here; worker.py calls them.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import run  # noqa: E402
+import worker  # noqa: E402
 
 WORKER = HERE / "worker.py"
 
@@ -82,20 +85,68 @@ class Headroom(_Peer):
     name, peer = "headroom", "headroom compress"
 
 
+class DeepAgents(_Peer):
+    """deepagents' SummarizationMiddleware and PatchToolCalls, with a stub as its model."""
+
+    name, peer = "deepagents", "deepagents summarization"
+
+
+class StrandsSliding(_Peer):
+    """``SlidingWindowConversationManager`` in an agent whose model refuses what is too long."""
+
+    name, peer, format = "strands-sliding", "Strands sliding window", "bedrock"
+
+
+class StrandsSummarizing(_Peer):
+    """``SummarizingConversationManager`` in the same agent."""
+
+    name, peer, format = "strands-summarizing", "Strands summarizing", "bedrock"
+
+
+class OwnCompaction:
+    """What coding agents do, simulated: at 90 % of the window the whole history becomes a summary,
+    in a message of the user.  The summary is worker.SUMMARY; the call that writes it reads the
+    history from the cache."""
+
+    name, version, format = "own-compaction", "1", "openai-chat"
+
+    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
+        """One recording."""
+        sizes = [0, *accumulate(view.tokens for view in index.views)]
+        head = sum(unit.tokens for unit in index.head)
+        summary = {"role": "user", "content": worker.SUMMARY}
+        written = worker.Count().text(worker.SUMMARY)
+        first = 0
+
+        def step(body: dict[str, Any]) -> PolicyOutput:
+            nonlocal first
+            messages, calls = body["messages"], []
+            lead = next((n for n, m in enumerate(messages) if m["role"] != "system"), 0)
+            size = head + sizes[len(messages)] - sizes[first] + (written if first else 0)
+            if size > worker.TRIGGER * window and len(messages) > first + 1:
+                first, calls = len(messages), [(size // 10, written)]
+            kept = [*messages[:lead], summary, *messages[first:]] if first else messages
+            return PolicyOutput({**body, "messages": kept}, calls=calls)
+
+        return step
+
+
 class _Process:
     """A worker process for one recording; it is killed when this object is deleted."""
 
     def __init__(self, command: list[str]) -> None:
+        path = os.pathsep.join([str(run.ROOT / "src"), str(run.TARGETS)])
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, encoding="utf-8",
+            text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip
         self.sent = 0
 
     def step(self, body: dict[str, Any]) -> PolicyOutput:
         messages = body["messages"]
         # Lone surrogates cannot cross a pipe as UTF-8; json.dumps writes them as escapes.
-        answer = self._ask({"add": messages[self.sent :]})
+        head = {} if self.sent else {key: body[key] for key in body if key != "messages"}
+        answer = self._ask({"add": messages[self.sent :], "head": head})
         self.sent = len(messages)
         if "error" in answer:
             raise RuntimeError(answer["error"])

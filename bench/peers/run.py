@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import shutil
@@ -100,6 +101,7 @@ def interpreter(peer: Peer) -> str:
     return shutil.which("python{}.{}".format(*peer.least)) or ""
 
 
+@functools.cache
 def install(peer: Peer) -> str:
     """Make its environment; "" or the end of what pip says."""
     python = python_of(peer)
@@ -122,6 +124,7 @@ def install(peer: Peer) -> str:
     return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][-300:]
 
 
+@functools.cache
 def version(peer: Peer, package: str) -> str:
     """What is installed of a package; "" where it is not."""
     code = f"import importlib.metadata as m; print(m.version({package!r}))"

@@ -1,8 +1,8 @@
 """Runs inside another library's environment: JSON lines in, JSON lines out.
 
-Each library is called with the settings its documentation recommends.  Imports nothing of trimtab:
-started as ``python worker.py NAME WINDOW``.  Each line is ``{"add": [messages]}``, the OpenAI-chat
-messages that are new since the previous line; each answer is
+Each library is called with the settings its documentation recommends: started as
+``python worker.py NAME WINDOW``.  Each line is ``{"add": [messages]}``, the messages that are new
+since the previous line, the first one with ``"head"``, the rest of the body; each answer is
 ``{"messages": [index or message …], "seconds": …, "calls": [[in, out] …], "originals": {…}}`` or
 ``{"error": "…"}``.
 """
@@ -66,9 +66,9 @@ class _LangChain:
         self.count = Count()
 
     def read(self, messages: Messages) -> list[Any]:
-        fresh = messages[len(self.made) :]
+        fresh = _functions(messages[len(self.made) :])
         if fresh:
-            self.made += self.core.convert_to_messages(copy.deepcopy(fresh))
+            self.made += self.core.convert_to_messages(fresh)
         return self.made
 
     def write(self, chosen: list[Any], messages: Messages) -> list[Any]:
@@ -78,6 +78,17 @@ class _LangChain:
             numbers[id(m)] if id(m) in numbers else self.core.convert_to_openai_messages(m)
             for m in chosen
         ]
+
+
+def _functions(messages: Messages) -> Messages:
+    """Copies whose custom tools' calls are calls of functions: LangChain reads no others."""
+    copies = copy.deepcopy(messages)
+    for call in (one for message in copies for one in message.get("tool_calls") or ()):
+        if custom := call.pop("custom", None):
+            arguments = json.dumps({"input": custom["input"]})
+            call |= {"type": "function", "function": {**custom, "arguments": arguments}}
+            del call["function"]["input"]
+    return copies
 
 
 def langchain_trim(window: int) -> Shrink:
@@ -200,6 +211,26 @@ def headroom(window: int) -> Shrink:
     return _plain(call)
 
 
+def _agent(target: str, format: str) -> Callable[[int], Shrink]:
+    """A real agent of ``targets/``, as ``trimtab conform`` runs it: what its model is given."""
+
+    def start(window: int) -> Shrink:
+        conformance = import_module("trimtab_lab.testing.conformance")
+        options = conformance.TargetOptions(window, factory=not target.startswith("langchain:"))
+        conversation = conformance.open_target(target, options).conversation(format)
+
+        def call(messages: Messages) -> tuple[Messages, dict[str, str]]:
+            body = {**HEAD, "messages": _functions(messages)}
+            return conversation.send(body).request["messages"], {}
+
+        return _plain(call)
+
+    return start
+
+
+HEAD: dict[str, Any] = {}
+"""The body of the recording without its messages."""
+
 SHRINKERS = {
     "langchain-trim": langchain_trim,
     "langchain-clear": langchain_clear,
@@ -207,6 +238,9 @@ SHRINKERS = {
     "litellm-trim": litellm_trim,
     "litellm-compress": litellm_compress,
     "headroom": headroom,
+    "deepagents": _agent("langchain:deepagents_targets:middlewares", "openai-chat"),
+    "strands-sliding": _agent("strands_targets:sliding", "bedrock"),
+    "strands-summarizing": _agent("strands_targets:summarizing", "bedrock"),
 }
 
 
@@ -220,7 +254,9 @@ def main() -> None:
         SHRINKERS[sys.argv[1]](int(sys.argv[2]))([{"role": "user", "content": "hello"}])
     messages: Messages = []
     for line in sys.stdin:
-        messages += json.loads(line)["add"]
+        asked = json.loads(line)
+        HEAD.update(asked.get("head") or {})
+        messages += asked["add"]
         try:
             answer = shrink(messages)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,9 +34,12 @@ SHARES = {
     "shown": ("edits_shown", "edits"),
     "placed": ("edit_lines_placed", "edit_lines"),
 }
-"""Figure → (column of what was kept, column of what was needed); shown in percent.  Calls on which
-the policy failed are not counted."""
-_SHARED = {column for pair in SHARES.values() for column in pair}
+"""Figure → (column of what was kept, column of what was needed); shown in percent."""
+_ANSWERED = {
+    "need_kept", "old_kept", "ground_kept", "wide_kept", "line_kept", "fresh_kept", "demand_kept",
+    "lost", "recoverable", "sought", "found", "found_all",
+}  # fmt: skip
+"""Columns that a refused request adds nothing to: it keeps nothing, and nobody asks it."""
 
 
 @dataclass
@@ -76,9 +80,9 @@ class Tally:
         self.formats |= other.formats
 
     def figures(self) -> dict[str, float | None]:
-        """Shares in percent (None: nothing was needed), cost as a share of sending everything,
-        breaks per 20 turns, milliseconds per call and counts.  If a policy failed on every call,
-        shares and cost are None."""
+        """Shares in percent (None: nothing was needed), cost of the answered requests as a share of
+        sending everything, breaks per 20 turns, milliseconds per call and counts.  If a policy
+        failed on every call, the cost is None."""
         sums = self.sums
         worked = sums["failed"] < self.calls
         values: dict[str, float | None] = {
@@ -89,6 +93,8 @@ class Tally:
         calls = max(1, self.calls)
         return {
             **values,
+            "answered": 100 * sums["answered"] / calls,
+            "refused": self.calls - sums["answered"],
             "cost": self.billed / self.full_billed if self.full_billed and worked else None,
             "hit": 100 * sums["prefix"] / sums["tokens"] if sums["tokens"] else None,
             "breaks": 20 * sums["broke"] / calls,
@@ -120,14 +126,27 @@ def _in_full(name: str) -> str:
     return f"{name} in full"
 
 
+def answered(row: CallMetrics) -> bool:
+    """Whether the provider would have answered the request."""
+    return not (row.over or row.invalid or row.failed)
+
+
 def billed(rows: Iterable[CallMetrics], prices: Prices) -> float:
-    """The cost of a session's prompts under ``prices``, in plain input tokens, including the
-    policy's own model calls."""
-    total = 0.0
+    """The cost of a session's answered prompts under ``prices``, in plain input tokens, including
+    the policy's own model calls.
+
+    A refused request costs nothing and writes nothing to the cache: the next one finds what the
+    last answered request left there.
+    """
+    total, shared, waited = 0.0, sys.maxsize, -1.0
     for row in rows:
-        total += prices.prompt(row.tokens, row.prefix, row.gap)
         if row.asked_in or row.asked_out:
             total += prices.call(row.asked_in, row.asked_out)
+        shared = min(shared, row.prefix)
+        waited = row.gap if waited < 0 else waited + max(0.0, row.gap)
+        if answered(row):
+            total += prices.prompt(row.tokens, shared, waited)
+            shared, waited = sys.maxsize, -1.0
     return total
 
 
@@ -163,9 +182,9 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     sums: Counter[str] = Counter()
     for number, name in enumerate(CallMetrics._fields):
         if name not in ("turn", "gap"):
-            sums[name] = sum(
-                int(row[number]) for row in rows if not (row.failed and name in _SHARED)
-            )
+            counted = filter(answered, rows) if name in _ANSWERED else rows
+            sums[name] = sum(int(row[number]) for row in counted)
+    sums["answered"] = sum(map(answered, rows))
     rows = in_billed_tokens(rows, result.get("line"))
     bills = {name: billed(rows, table) for name, table in TABLES.items()}
     bills |= {_in_full(name): full_billed(rows, table) for name, table in TABLES.items()}

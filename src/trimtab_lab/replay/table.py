@@ -34,7 +34,7 @@ COLUMNS = (
     ("mean_ms", "ms", "{:.1f}"),
     ("p99_ms", "p99ms", "{:.0f}"),
 )
-WITH_INTERVAL = ("g1", "cost")
+WITH_INTERVAL = ("recall", "g1", "lines", "cost")
 
 ABOUT = (
     "Each model call of the recordings was played again: what would the policy have sent, and did "
@@ -44,9 +44,9 @@ LEGEND = (
     ("should be 0", (
         ("over", "requests larger than the window"),
         ("inval", "requests the provider would refuse, where it took the recorded one"),
-        ("fail", "exceptions; such a call counts in no share below"),
+        ("fail", "exceptions"),
     )),
-    ("kept, in % of what the agent needed: 100 is best, – where it needed nothing", (
+    ("kept, in % of what the agent needed (a refused request keeps nothing): 100 is best", (
         ("recall", "identifiers the agent wrote next that still stood in the request"),
         ("old", "the same, only those not in the newest half window: there policies differ"),
         ("g1", "old ones still among the words of their line; a bare list of names counts nothing"),
@@ -66,7 +66,7 @@ LEGEND = (
         ("stale", "how many lines a later step changed; should be 0"),
         ("calls", "how many rows of the model's words look like calls; should be 0"),
     )),
-    ("what it takes: less is better", (
+    ("what it takes (a refused request costs nothing): less is better", (
         ("cost", "tokens billed, to send all is 1 ({prices})"),
         ("brk/20", "in 20 calls, how often the prompt cache was lost by a changed beginning"),
         ("ms", "milliseconds of CPU the policy takes for a call"),

@@ -16,12 +16,13 @@ WIDTH = 80
 """Width of the explanations in terminal columns."""
 
 COLUMNS: Mapping[str, str] = {
-    "refused": "requests the provider would refuse: too long, or against its rules",
-    "dollars": "what the prompts cost at the list prices of the recorded models",
-    "cost": "what the prompts cost at {prices} prices; sending everything is 1",
-    "used again": "of names, paths and numbers the agent used again: still in the request",
-    "old lines": "of older lines that it wrote again: still there word for word",
+    "answered": "requests the provider would answer; a refused one keeps nothing, costs nothing",
+    "used again": "of names, paths and numbers the agent used again: in an answered request",
+    "old lines": "of older lines that it wrote again: there word for word",
+    "constraints": "of sentences in which the user demands or forbids: there word for word",
     "recallable": "of what was no longer there: what a handle gives back",
+    "dollars": "what the answered prompts cost at the list prices of the recorded models",
+    "cost": "what the answered prompts cost at {prices} prices; all sent and answered is 1",
 }
 """Column → its meaning.  A table has dollars or cost: one currency."""
 
@@ -175,14 +176,15 @@ def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
     figures, has_worked = row.figures, worked(row)
     cost, spent = figures.get("cost"), figures.get("dollars")
     cells = {
-        "refused": f"{refusals_of(row) if has_worked else row.calls:,.0f}",
-        "cost": "–" if cost is None else f"{cost:.2f}",
-        "dollars": "–" if spent is None else outcome.dollars(spent),
+        "answered": percent(figures.get("answered")),
         "used again": percent(figures.get("recall")),
         "old lines": percent(figures.get("lines")),
+        "constraints": percent(figures.get("user")),
         "recallable": percent(figures.get("handle")),
+        "dollars": "–" if spent is None else outcome.dollars(spent),
+        "cost": "–" if cost is None else f"{cost:.2f}",
     }
-    return [cells[head] if has_worked or head == "refused" else "–" for head in heads]
+    return [cells[head] if has_worked or head == "answered" else "–" for head in heads]
 
 
 def percent(share: float | None) -> str:
@@ -194,8 +196,7 @@ def percent(share: float | None) -> str:
 
 def refusals_of(row: SummaryRow) -> float:
     """Calls that would end in an error: too long, invalid, or the policy itself failed."""
-    calls = sum(row.figures.get(name) or 0 for name in ("over", "invalid", "failed"))
-    return min(float(row.calls), calls)
+    return row.figures.get("refused") or 0
 
 
 def worked(row: SummaryRow) -> bool:

@@ -21,6 +21,8 @@ def rows(
     shared: dict[str, Any] = {"invalid": 0, "failed": 0, "handle": None}
     whole = {**shared, "over": over, "cost": 1.0}
     ours = {**shared, "over": 0, "cost": cost, "recall": recall, **figures}
+    for found in (whole, ours):
+        found["refused"] = sum(found[name] for name in ("over", "invalid", "failed"))
     return [
         SummaryRow("all", window, policy, "1", 2, 41, found, {}, {}, {}, "", {})
         for policy, found in (("none", whole), ("trimtab", ours))

@@ -19,7 +19,7 @@ from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.pricing.prices import TABLES, Prices, named
 from trimtab_lab.replay import summary, text_features
 from trimtab_lab.replay.message_views import own_counter
-from trimtab_lab.replay.metric import JudgedRecording
+from trimtab_lab.replay.metric import CallMetrics, JudgedRecording
 from trimtab_lab.replay.policies import PolicyOutput, find
 from trimtab_lab.replay.policy_run import Task, replay, result
 from trimtab_lab.replay.recording_index import RecordingIndex
@@ -32,6 +32,11 @@ CACHE = Prices("by hand", read=0.1, write=1.25)
 
 def story(**changes: Any) -> Recording:
     return Recording("tiny", "story", "openai-chat", copy.deepcopy(MESSAGES), **changes)
+
+
+def taken(rows: list[CallMetrics]) -> list[CallMetrics]:
+    """The rows of a provider that has room for all of them."""
+    return [row._replace(over=0, invalid=0) for row in rows]
 
 
 class Own:
@@ -174,8 +179,22 @@ def test_everything_sent_keeps_everything_and_costs_what_the_table_says():
     assert (fourth.need, fourth.old, fourth.ground, fourth.ground_kept) == (3, 1, 1, 1)
     assert all(row.demand == row.demand_kept == 1 for row in rows)
     # 19·1.25 + (19·.1 + 68·1.25) + (87·.1 + 51·1.25) + (138·.1 + 54·1.25)
-    assert summary.billed(rows, CACHE) == pytest.approx(23.75 + 86.9 + 72.45 + 81.3)
-    assert summary.full_billed(rows, CACHE) == summary.billed(rows, CACHE)
+    assert summary.billed(taken(rows), CACHE) == pytest.approx(23.75 + 86.9 + 72.45 + 81.3)
+    assert summary.full_billed(rows, CACHE) == summary.billed(taken(rows), CACHE)
+
+
+def test_a_refused_request_keeps_nothing_costs_nothing_and_leaves_the_cache_as_it_was():
+    rows = judged(lambda messages: messages).rows
+    second_refused = [row._replace(over=int(n == 1)) for n, row in enumerate(rows)]
+    # The third call finds what the first left in the cache: 19 read, 119 written.
+    assert summary.billed(second_refused, CACHE) == pytest.approx(23.75 + 1.9 + 148.75 + 81.3)
+    whole = {"rows": rows, "errors": {}, "version": "1", "native": "", "format": ""}
+    kept = summary.tally({**whole, "rows": taken(rows)}, CACHE).figures()
+    assert (kept["answered"], kept["refused"], kept["user"], kept["recall"]) == (100, 0, 100, 100)
+    refused = summary.tally(whole, CACHE).figures()  # all but the first
+    assert (refused["answered"], refused["refused"], refused["user"]) == (25, 3, 25)
+    assert refused["recall"] == 0 == refused["old"]
+    assert refused["handle"] is None
 
 
 def test_a_dropped_result_loses_what_stood_only_there():
@@ -199,7 +218,7 @@ def test_a_dropped_result_loses_what_stood_only_there():
     assert (loss.line, loss.now) == ("MAX_CHARS = 80 in this old module", "[gone]")
     # Third call: 57 read, 54 written; fourth: 111 read, 54 written.
     expected = 23.75 + 86.9 + (5.7 + 67.5) + (11.1 + 67.5)
-    assert summary.billed(done.rows, CACHE) == pytest.approx(expected)
+    assert summary.billed(taken(done.rows), CACHE) == pytest.approx(expected)
 
 
 def test_a_list_of_identifiers_is_no_better_grounded_than_nothing():
@@ -281,7 +300,7 @@ def test_of_a_batch_it_is_told_how_much_it_used_of_what_it_was_to_cut_down_to():
 
 def test_the_policys_own_calls_to_a_model_are_billed():
     done = judged(lambda messages: PolicyOutput({"messages": messages}, calls=[(1000, 100)]))
-    extra = summary.billed(done.rows, CACHE) - summary.full_billed(done.rows, CACHE)
+    extra = summary.billed(taken(done.rows), CACHE) - summary.full_billed(done.rows, CACHE)
     assert extra == pytest.approx(4 * (1000 + 5 * 100))
 
 
@@ -295,7 +314,7 @@ def test_a_prefix_older_than_its_lifetime_is_written_again():
     short = Prices("short", 0.1, 1.25, ttl_seconds=300)
     # The second call comes after 390 s: nothing is read.
     expected = 23.75 + 87 * 1.25 + 72.45 + 81.3
-    assert summary.billed(rows, short) == pytest.approx(expected)
+    assert summary.billed(taken(rows), short) == pytest.approx(expected)
 
 
 def test_a_prefix_below_the_least_size_is_not_cached():
@@ -335,6 +354,7 @@ def results(
         own = Own(change)
         own.name = policy
         done = replay(index, own, WINDOW)
+        done.rows = taken(done.rows)
         found.append(result(index.recording, index, Task(policy, WINDOW), own, done))
     return found
 

@@ -16,6 +16,8 @@ def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRo
         "over": 0, "invalid": 0, "failed": 0, "cost": 1.0, "recall": 100.0, "lines": 100.0,
         "user": 100.0, "handle": None, **figures,
     }  # fmt: skip
+    found["refused"] = sum(found[name] for name in ("over", "invalid", "failed"))
+    found["answered"] = 100 - found["refused"] / 7.24
     errors = {"CannotFit: too small": 724} if found["failed"] else {}
     return SummaryRow("all", window, policy, "1", 9, 724, found, {}, {}, errors, "", {})
 
@@ -105,7 +107,7 @@ def test_a_policy_that_failed_on_every_call_has_no_figures():
     rows = [row("none", over=724), row("trimtab", failed=724)]
     assert "failed on every call: CannotFit: too small. Choose a larger window." in verdict(rows)
     line = plain_table(rows).splitlines()[2].split()
-    assert line == ["32k", "trimtab", "724", "–", "–", "–", "–"]
+    assert line == ["32k", "trimtab", "0", "%", "–", "–", "–", "–", "–"]
 
 
 def test_a_policy_that_failed_on_some_calls_says_so():

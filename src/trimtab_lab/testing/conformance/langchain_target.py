@@ -56,11 +56,13 @@ class _Agent:
         declared = [
             tools.StructuredTool.from_function(_done, name=name, description=name) for name in TOOLS
         ]
+        self._saver = _saver()
         self._make: Callable[..., Any] = functools.partial(
-            agents.create_agent, self._model, declared, middleware=middleware
-        )
+            agents.create_agent, self._model, declared, middleware=middleware,
+            checkpointer=self._saver,
+        )  # fmt: skip
         self._agent: Any = None
-        self._state: dict[str, Any] = {"messages": []}
+        self._state: dict[str, Any] = {}
         self._taken = 0
 
     def send(self, request: dict[str, Any]) -> Sent:
@@ -73,8 +75,13 @@ class _Agent:
         fresh = self._messages.convert_to_messages(given[self._taken :])
         self._taken = len(given)
         self._model.got.clear()
-        state = {**self._state, "messages": [*self._state["messages"], *fresh]}
-        after = self._agent.invoke(state)
+        # A checkpoint keeps what a middleware hides from the graph's output; one at a time.
+        thread: Any = {"configurable": {"thread_id": "conformance"}}
+        if self._state:
+            self._agent.update_state(thread, self._state, as_node="model")
+        self._agent.invoke({"messages": fresh}, thread, durability="exit")
+        after = self._agent.get_state(thread).values
+        self._saver.delete_thread("conformance")
         self._state = {**after, "messages": after["messages"][:-1]}  # without the reply
         got = self._messages.convert_to_openai_messages(self._model.got[-1])
         return Sent({**request, "tools": self._model.tools, "messages": _plain(got)})
@@ -85,6 +92,12 @@ class _Agent:
 
     def close(self) -> None:
         """Nothing to close: everything is in memory."""
+
+
+def _saver() -> Any:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    return InMemorySaver()
 
 
 def _plain(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
