@@ -91,7 +91,7 @@ ROWS = {
 }
 """A refusal's rule → the rules that repair what it names."""
 _ELSE = {
-    "bad_order": ("result_id_case", "orphan_result"),
+    "bad_order": ("result_id_case", "call_unanswered", "orphan_result"),
     "orphan_result": ("server_orphan",),
     "reasoning_item": (REASONING,),
 }

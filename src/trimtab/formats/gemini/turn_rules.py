@@ -115,7 +115,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                 detail = "does not stand in the content right after its call"
                 yield _finding(transcript, located, "result_late", detail, turn)
         if not (open_tail and turn_range.stop == len(messages)):
-            named = named_by_unknown(messages, turn_range.end) if turn.open else set()
+            named = named_by_unknown(transcript, turn_range.end) if turn.open else set()
             for located in (call for call in turn.open if call.part.id not in named):
                 yield _finding(transcript, located, "call_unanswered", "has no response", turn)
 

@@ -13,7 +13,7 @@ from trimtab.formats.openai_responses.format import Pairs, output_item
 from trimtab.formats.openai_responses.id_rules import unlink_ops
 from trimtab.formats.openai_responses.items import LONGEST_ID, MARK
 from trimtab.formats.repair.content import BEGIN
-from trimtab.formats.repair.pairing import INTERRUPTED, LocatedPart
+from trimtab.formats.repair.pairing import INTERRUPTED, LocatedPart, named_by_unknown
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.transcript.model import Message
@@ -40,9 +40,8 @@ def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     for number in pairs.open:
         if number < tail and not (messages[number].type == "program" and seen.last < number):
             call_id = messages[number].calls[0].id
-            later = (part for message in messages[number + 1 :] for part in message.parts)
-            if any(part.kind == "other" and call_id in part.refers for part in later):
-                continue  # an item that we don't know may be its output
+            if call_id in named_by_unknown(transcript, _end_of_turn(messages, number)):
+                continue
             yield Finding("call_unanswered", (*base, number), f"call {call_id} has no output")
     stored = transcript.facts.server_state or seen.refers
     for number in pairs.lone:
@@ -74,6 +73,13 @@ class _UserAndReferences(MessagePass):
             self.last = number
         elif message.type == "item_reference" and not (message.id or "").startswith(_STORED):
             self.refers = True
+
+
+def _end_of_turn(messages: Sequence[Message], number: int) -> int:
+    """The first item behind the model's turn that this one is in."""
+    while number < len(messages) and messages[number].role == "assistant":
+        number += 1
+    return number
 
 
 def _tail(messages: Sequence[Message]) -> int:

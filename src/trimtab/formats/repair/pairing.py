@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from trimtab.amounts import many
@@ -141,7 +142,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
             ]
             waiting = [located.part.id for located in early]
             turn = turn._replace(calls=tuple(early))
-        if waiting and (answered := named_by_unknown(transcript.messages, turn.end)):
+        if waiting and (answered := named_by_unknown(transcript, turn.end)):
             waiting = [id for id in waiting if id not in answered]
         if waiting:
             for located in turn.calls:
@@ -153,11 +154,16 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                     )  # fmt: skip
 
 
-def named_by_unknown(messages: Sequence[Message], start: int) -> set[str]:
-    """Ids in what we don't know (a part, an item, a message of an unknown role) from ``start`` to
-    the model's next message: it may be the result, so none is invented."""
+def named_by_unknown(transcript: Transcript, start: int) -> set[str]:
+    """Ids in what we don't know (a part, an item, a message of an unknown role) from ``start``, the
+    end of a model turn, to the model's next message: it may be the result, so none is invented.
+
+    Empty once a refusal has named the row: then it is known to be none.
+    """
     ids = set[str]()
-    for message in messages[start:]:
+    if "call_unanswered" in transcript.facts.refused:
+        return ids
+    for message in islice(transcript.messages, start, None):
         if message.role == "assistant":
             break
         for part in message.parts:
