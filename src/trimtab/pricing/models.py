@@ -90,8 +90,9 @@ def find(model: str) -> Model | None:
 
 def nearest_version(model: str) -> Model | None:
     """The entry of the same family whose version is nearest: the newest before it, else the oldest
-    behind it; of a name without a version the newest.  None if the family is not in the table, or
-    if the version is so far above its newest that it is rather a slip: ``gpt-41``, ``claude4``.
+    behind it; of a name without a version the newest.  A version far above its newest may lack its
+    dot: ``grok-41-fast`` is 4.1.  None if it does not, as ``claude4``, or if the family is not in
+    the table.
 
     >>> nearest_version("claude-fable-5-9").name
     'claude-fable-5-1'
@@ -104,7 +105,8 @@ def nearest_version(model: str) -> Model | None:
 
     newest = max(_family(name)[1][:1] or (0,) for name in relatives)
     if version and version[0] > _FAR * newest[0] > 0:
-        return None
+        same = [name for name in relatives if _family(name)[1] == divmod(version[0], 10)]
+        return find(min(same, key=len)) if same else None
 
     def distance(name: str) -> tuple[bool, tuple[int, ...], bool, str]:
         """The smallest is nearest; names spelled alike before others: 5-1 and 5.1."""

@@ -102,10 +102,21 @@ def test_an_unknown_version_takes_the_window_of_the_nearest_of_its_family(
 
 
 @pytest.mark.parametrize(
-    ("slip", "meant"), [("gpt41", "gpt-4.1"), ("gpt-41", "gpt-4.1"), ("claude4", "claude")]
+    ("short", "meant"),
+    [("grok-41-fast", "grok-4-1-fast"), ("glm-45-air", "glm-4.5-air"), ("gpt-41", "gpt-4.1"),
+     ("deepseek-v32", "deepseek-v3.2"), ("claude-opus-45", "claude-opus-4-5"),
+     ("minimax-m21", "minimax-m2.1"), ("gpt41", "gpt-4.1"), ("gpt-41-mini", "gpt-4.1-mini")],
+)  # fmt: skip
+def test_a_version_without_its_dot_is_found(short: str, meant: str) -> None:
+    assert models.require(short).window == models.require(meant).window
+
+
+@pytest.mark.parametrize(
+    ("slip", "advice"),
+    [("gpt-99", "say how many tokens"), ("claude4", "did you mean 'claude'")],
 )
-def test_a_mistyped_version_takes_no_window(slip: str, meant: str) -> None:
-    with pytest.raises(trimtab.InvalidSetting, match=f"did you mean '{meant}'"):
+def test_a_mistyped_version_takes_no_window(slip: str, advice: str) -> None:
+    with pytest.raises(trimtab.InvalidSetting, match=advice):
         models.require(slip)
 
 
