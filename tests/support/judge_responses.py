@@ -292,7 +292,11 @@ def _read(request: Any) -> Iterator[str | int]:
     body = request if isinstance(request, dict) else {"input": request}
     said = body.get("instructions")
     yield said if isinstance(said, str) else compact(said) if said else ""
-    yield from (compact(_read_at_first(tool)) for tool in body.get("tools") or [])
+    tools = body.get("tools") or []
+    searches = _is_new(str(body.get("model") or "")) and {"type": "tool_search"} in [
+        {"type": tool.get("type")} for tool in tools
+    ]
+    yield from (compact(_read_at_first(tool) if searches else tool) for tool in tools)
     yield compact(body["prompt"]) if body.get("prompt") else ""
     schema = (body.get("text") or {}).get("format") or {}
     yield compact(schema) if "schema" in schema else ""
@@ -301,6 +305,13 @@ def _read(request: Any) -> Iterator[str | int]:
         yield body["input"]
     for item in _items(body):
         yield from _item(item) if isinstance(item, dict) else [compact(item)]
+
+
+def _is_new(model: str) -> bool:
+    """gpt-5.4 and later, which can search for tools."""
+    _, gpt, rest = model.lower().rpartition("gpt-")
+    numbers = [int(n) for n in rest.split("-")[0].split(".") if n.isdigit()]
+    return bool(gpt) and numbers >= [5, 4]
 
 
 def _read_at_first(tool: Any) -> Any:

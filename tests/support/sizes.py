@@ -49,11 +49,11 @@ def _read(request: Any, format: str) -> Iterator[str | int]:
     body = request if isinstance(request, dict) else {"messages": request}
     if format == "anthropic":
         yield from _texts(body.get("system"))
-    found = json.dumps(body["messages"])
+    waits = format == "anthropic" and _takes_deferred(str(body.get("model") or ""))
+    loaded = set(_loaded(body["messages"])) if waits else set()
     for tool in body.get("tools") or []:
-        waits = format == "anthropic" and tool.get("defer_loading") is True
-        if not waits or f'"tool_name": {json.dumps(tool.get("name"))}' in found:
-            yield compact(tool)  # a deferred one is read once a search has referred to it
+        if not (waits and tool.get("defer_loading") is True) or tool.get("name") in loaded:
+            yield compact(tool)
     for function in body.get("functions") or []:
         yield compact(function)
     for message in body["messages"]:
@@ -62,6 +62,27 @@ def _read(request: Any, format: str) -> Iterator[str | int]:
         yield from _texts(message.get("content"))
         if format == "openai-chat":
             yield from _chat_extras(message)
+
+
+def _takes_deferred(model: str) -> bool:
+    """Claude 4 and later: "claude-" and no 3, 2, 1 or "instant" behind it."""
+    _, claude, version = model.lower().rpartition("claude")
+    old = version.lstrip("-").split("-")[0].split(".")[0].split(":")[0]
+    return bool(claude) and old not in ("3", "2", "1", "v1", "v2", "v3", "instant")
+
+
+def _loaded(value: Any) -> Iterator[str]:
+    """Names of tools that a search, a tool result or an addition refers to."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _loaded(one)
+    elif isinstance(value, dict):
+        if value.get("type") == "tool_reference":
+            yield str(value.get("tool_name"))
+        if value.get("type") == "tool_addition":
+            yield str(value["tool"].get("name"))
+        for one in value.values():
+            yield from _loaded(one)
 
 
 def _texts(content: Any) -> Iterator[str | int]:

@@ -108,14 +108,8 @@ class TokenSizes:
         costs = self._head
         if any(block not in costs for block in transcript.head):
             costs = self._head = {block: self.block_cost(block) for block in transcript.head}
-        loaded: frozenset[str] | None = None
-        head = dict[Block, int]()
-        for block in transcript.head:
-            if block.deferred and loaded is None:
-                loaded = transcript.loaded_tools
-            absent = loaded is not None and block.deferred and block.deferred not in loaded
-            head[block] = 0 if absent else costs[block]
-        return head
+        absent = transcript.absent_tools
+        return {b: 0 if b.deferred in absent else costs[b] for b in transcript.head}
 
     def sizes(self, message: Message) -> MessageSizes:
         """Sizes of one message, overhead included."""

@@ -96,9 +96,15 @@ class Transcript:
         return [(n, message) for n, message in enumerate(self.messages) if message.suspect]
 
     @cached_property
-    def loaded_tools(self) -> frozenset[str]:
-        """The deferred tools that a search has found."""
-        return frozenset(name for message in self.messages for _, name in message.tool_state)
+    def absent_tools(self) -> frozenset[str]:
+        """The deferred tools that nothing has loaded: their definitions are not in the prompt.
+
+        Only where the model is known to defer tools; for any other all definitions count.
+        """
+        waiting = {block.deferred for block in self.head if block.deferred}
+        if not waiting or not self.facts.extra.get("defers"):
+            return frozenset()
+        return frozenset(waiting.difference(n for m in self.messages for _, n in m.tool_state))
 
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""

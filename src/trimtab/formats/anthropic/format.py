@@ -38,6 +38,9 @@ HEAD_KEYS = ("system", "tools")
 _DATED = re.compile(r"[a-z]_20\d{6}$")
 """The type of a tool that the API knows: ``code_execution_20260120``."""
 _SAMPLING = ("temperature", "top_p", "top_k")
+_DEFERRING = re.compile(r"claude(?!.?(?:[123]|v\d|instant)\b)")
+"""Models that know ``defer_loading``: Claude from 4 on
+(https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool)."""
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -137,6 +140,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         return Facts(model=model, bare=True)
     tools = tree.get("tools")
     thinking = tree.get("thinking")
+    model = model or text_or_none(tree.get("model"))
     marked = [
         (key, index)
         for key in HEAD_KEYS
@@ -144,7 +148,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         if mark_of(part) is not None
     ]
     return Facts(
-        model=model or text_or_none(tree.get("model")),
+        model=model,
         dialect="anthropic",
         max_output=tree.get("max_tokens"),
         thinking=str(thinking.get("type", "")) if isinstance(thinking, dict) else "",
@@ -154,6 +158,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "compacting": bool(tree.get("compaction")),
             "container": tree.get("container") is not None,
             "more_tools": _has_more_tools(tree),
+            "defers": bool(_DEFERRING.search((model or "").lower())),
             **breakpoint_facts(_breakpoints(tree)),
             "sampling": tuple(key for key in _SAMPLING if key in tree),
         },

@@ -188,11 +188,15 @@ def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group
 # --- blocks that load tools ---
 
 _CHANGES = ("mcp_tool_listing", "tool_addition", "tool_removal")
+ADDED = "tool"
+"""The key under which a ``tool_addition`` has its reference (anthropic 2.14:
+``BetaRequestToolAdditionBlockParam``)."""
 
 
 def tool_state(content: Any, path: Path = ("content",)) -> Iterator[tuple[Path, str]]:
-    """(path, name of the tool or "") of each block in a message's content that loads or withdraws
-    tools (Anthropic's, also in chat messages), also inside results and those of a tool search.
+    """(path, name of the tool that it loads, else "") of each block in a message's content that
+    loads or withdraws tools (Anthropic's, also in chat messages), also inside results, those of a
+    tool search, and what a compaction says of the turns that it replaced.
 
     They are no talk: without them a tool that is called later is not loaded.
     """
@@ -201,10 +205,21 @@ def tool_state(content: Any, path: Path = ("content",)) -> Iterator[tuple[Path, 
         if kind == "tool_reference":
             name = item.get("tool_name")
             yield (*path, index), name if isinstance(name, str) else ""
+        elif kind == "tool_addition" and (name := _name_of_added(item.get(ADDED))):
+            yield (*path, index, ADDED), name
         elif kind in _CHANGES:
             yield (*path, index), ""
+        elif kind == "compaction":
+            yield from tool_state(item.get("tool_changes"), (*path, index, "tool_changes"))
         elif kind == "tool_result":
             yield from tool_state(item.get("content"), (*path, index, "content"))
         elif kind == "tool_search_tool_result" and isinstance(item.get("content"), dict):
             found = item["content"].get("tool_references")
             yield from tool_state(found, (*path, index, "content", "tool_references"))
+
+
+def _name_of_added(tool: Any) -> str:
+    """The name in a reference to a declared tool; "" for an MCP tool, a toolset or a definition."""
+    if isinstance(tool, dict) and tool.get("type") == "tool_reference":
+        return str(tool.get("name") or "")
+    return ""

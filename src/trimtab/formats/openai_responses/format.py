@@ -6,6 +6,7 @@ single item.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +18,14 @@ from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import MessagePass, Transcript
 
-HEAD_KEYS = ("instructions", "tools", "prompt", "text")
+HEAD_KEYS = ("instructions", "tools", "prompt", "text", "model")
 
 __all__ = ["output_item", "read_message"]
 
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
 _STATE = ("previous_response_id", "conversation")
 _DIALECTS = ("deepseek",)
+_GPT = re.compile(r"\bgpt-(\d{1,3})(?:\.(\d{1,3}))?(?!\d)")
 _UNTOUCHED = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
 """Items that others may refer to, or that define tools: their step is never dropped."""
 _OWN_ID = frozenset({
@@ -73,9 +75,11 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     elif prompt:
         blocks.append(other_block(prompt, ("instructions",)))
     tools = tree.get("tools")
+    searched = _defers(tree.get("model"), tools)
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         path: Path = ("tools", index)
-        blocks.append(Block("tools", path, path, compact(_read_at_first(tool)), sealed=True))
+        definition = compact(_read_at_first(tool) if searched else tool)
+        blocks.append(Block("tools", path, path, definition, sealed=True))
     if tree.get("prompt"):
         blocks.append(other_block(tree["prompt"], ("prompt",)))
     text = tree.get("text")
@@ -87,6 +91,15 @@ def read_head(tree: Any) -> tuple[Block, ...]:
         path = ("input",)
         blocks.append(Block("text", path, path, tree["input"], fixed_tokens=MESSAGE_TOKENS))
     return tuple(blocks)
+
+
+def _defers(model: Any, tools: Any) -> bool:
+    """Whether the model searches for deferred tools: from gpt-5.4 on, with a ``tool_search``."""
+    version = _GPT.search(str(model or "").lower())
+    if version is None or (int(version[1]), int(version[2] or 0)) < (5, 4):
+        return False
+    tools = tools if isinstance(tools, list) else []
+    return any(isinstance(tool, dict) and tool.get("type") == "tool_search" for tool in tools)
 
 
 def _read_at_first(tool: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.formats.engine.grouping import ADDED
 from trimtab.formats.engine.rule import Finding, Repair, Scan, reports
 from trimtab.formats.repair.content import remove_parts
 from trimtab.formats.repair.pairing import LocatedPart
@@ -106,7 +107,8 @@ def scan_references(transcript: Transcript, open_tail: bool) -> Iterator[Finding
     declared = set(facts.tools or ())
     for number, message in enumerate(transcript.messages):
         for inner, name in message.tool_state:
-            if name and name not in declared:
+            # What a tool_addition names may be defined by a message.
+            if name and name not in declared and inner[-1] != ADDED:
                 path = (*transcript.base, number, *inner)
                 yield Finding("tool_reference_unknown", path, f"no tool {name} is declared", name)
 
