@@ -13,6 +13,8 @@ from PIL import Image, ImageDraw, ImageFont
 from shapes import KEYS, MODELS, Call, request, result, said, user
 
 MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
+GENERATED = "image_generation_call"
+_DATA = {False: ("data", "bytes"), True: ("result",)}
 WORDS = [
     "the",
     "parser",
@@ -106,10 +108,7 @@ def album(format: str, *parts: Any, model: str = "") -> dict[str, Any]:
 
 
 def in_result(format: str, images: list[Any]) -> dict[str, Any]:
-    """A conversation with the images in the result of a tool, where the format can have them so;
-    else in the user's message behind it."""
-    if format in ("gemini", "gemini-interactions"):
-        return request(format, shown(format, *images), MODELS[format])
+    """A conversation with the images in the result of a tool."""
     call = {
         "openai-chat": [
             {"role": "assistant", "content": None, "tool_calls": [
@@ -131,6 +130,15 @@ def in_result(format: str, images: list[Any]) -> dict[str, Any]:
             {"type": "function_call", "call_id": "c1", "name": "see", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c1", "output": images},
         ],
+        "gemini": [
+            {"role": "model", "parts": [{"functionCall": {"name": "see", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {
+                "name": "see", "response": {"output": "see the parts"}, "parts": images}}]},
+        ],
+        "gemini-interactions": [
+            {"type": "function_call", "id": "c1", "name": "see", "arguments": {}},
+            {"type": "function_result", "call_id": "c1", "name": "see", "result": images},
+        ],
     }[format]  # fmt: skip
     return request(format, [*user(format, "Look."), *call], MODELS[format])
 
@@ -150,7 +158,7 @@ def data_in(value: Any) -> Iterator[bytes]:
         for key, inner in value.items():
             if isinstance(inner, (bytes, bytearray)):
                 yield bytes(inner)
-            elif key in ("data", "bytes") and isinstance(inner, str):
+            elif isinstance(inner, str) and key in _DATA[value.get("type") == GENERATED]:
                 yield base64.b64decode(inner)
             elif isinstance(inner, str) and inner.startswith("data:image/"):
                 yield base64.b64decode(inner.partition(",")[2])

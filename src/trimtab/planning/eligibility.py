@@ -15,7 +15,7 @@ from trimtab.planning.query_context import QueryContext
 from trimtab.planning.redundancy import Redundancy
 from trimtab.reducers import Config, Reducer
 from trimtab.reducers.base import NO_FACTS
-from trimtab.reducers.smaller_images import SmallerImage
+from trimtab.reducers.smaller_images import SmallerImages
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
@@ -61,8 +61,8 @@ class Bounds:
     many_image_pixels: int | None = None
     image_bytes: int | None = None
     """Characters of base64 that an image may have."""
-    leaves_out_images: bool = False
-    """Whether an image above these that can't be made smaller is left out."""
+    given: frozenset[str] = frozenset()
+    """Which of these limits were set or refused, and not looked up."""
     lasts: int = 0
     """Model calls that a cut should last at the present growth, where the room allows it."""
     history: int | None = None
@@ -104,10 +104,8 @@ class PlanInputs:
     failures: list[str] = field(default_factory=list)
     tree: Any = None
     """The request, for what is in it beside text."""
-    smaller_images: dict[tuple[int, int, int, int], SmallerImage | None] = field(
-        default_factory=dict
-    )
-    """Message, index, side and bytes of an image → what was made of it."""
+    images: SmallerImages = field(default_factory=SmallerImages)
+    """What was made of its images."""
     offered: OfferCache = field(default_factory=OfferCache)
     """Offers already computed for this transcript."""
 

@@ -2,20 +2,20 @@
 
 Nothing is left out for it, unless the limit is one that was set or refused and an image can't be
 made smaller.  A body with too many bytes has its images made smaller before anything else goes.
+Fewer pixels may be more bytes: a resized screen has more colours.  Only limits of bytes forbid it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from trimtab.errors import MissingExtra
 from trimtab.formats.engine import payloads
 from trimtab.jsontext import paths
 from trimtab.planning.eligibility import Bounds
 from trimtab.planning.planner import Planner
 from trimtab.reducers import Offer
-from trimtab.reducers.smaller_images import SmallerImage, smaller_image
-from trimtab.transcript.model import Picture, Place
+from trimtab.transcript.model import Block, Picture, Place
 from trimtab.transcript.transcript import Transcript
 
 MANY_IMAGES = 20
@@ -26,14 +26,23 @@ SIDES = 1_568, 1_024
 than 1,568; text of a screen is still read at 1,024, mostly."""
 
 
-def too_large(picture: Picture, bounds: Bounds, images: int) -> str:
-    """What is wrong with one of so many images, in words; "" if it is small enough."""
-    side, size = max_side(bounds, images), bounds.image_bytes
-    if side is not None and max(picture.width, picture.height) > side:
-        return f"at most {side:,} pixels a side"
+class SizeLimit(NamedTuple):
+    """A limit of single images that one of them is above."""
+
+    words: str
+    was_given: bool
+    """Whether it was set or refused, and not looked up: then what can't be made smaller goes."""
+
+
+def limits_above(picture: Picture, bounds: Bounds, images: int) -> Iterator[SizeLimit]:
+    """The limits that one of so many images is above."""
+    longest, size, given = max(picture.width, picture.height), bounds.image_bytes, bounds.given
+    side = max_side(bounds, images)
+    if side is not None and longest > side:
+        own = bounds.image_pixels is not None and longest > bounds.image_pixels
+        yield SizeLimit(f"at most {side:,} pixels a side", own and "image_pixels" in given)
     if size is not None and picture.encoded > size:
-        return f"at most {size:,} bytes in base64"
-    return ""
+        yield SizeLimit(f"at most {size:,} bytes in base64", "image_bytes" in given)
 
 
 def max_side(bounds: Bounds, images: int) -> int | None:
@@ -46,26 +55,28 @@ def has_too_large_image(transcript: Transcript, bounds: Bounds) -> bool:
     """Whether an image is above a limit of single images."""
     if bounds.image_pixels is None and bounds.image_bytes is None:
         return False
-    blocks = [b for message in transcript.messages for b in message.blocks if b.media == "image"]
+    blocks = [place.block for place in transcript.places() if is_image(place.block)]
     pictures = [block.picture for block in blocks if block.picture is not None]
-    return any(too_large(picture, bounds, len(blocks)) for picture in pictures)
+    return any(any(limits_above(one, bounds, len(blocks))) for one in pictures)
 
 
 def meet_image_sizes(planner: Planner) -> None:
     """Make each image that is above a limit smaller.  One that can't be is left out if the limit
-    was set or refused, else it stays, with a warning."""
+    was set or refused, else it stays.  Both with a warning."""
     bounds = planner.bounds
     if bounds.image_pixels is None and bounds.image_bytes is None:
         return
     places = list(_images(planner))
     for place in places:
         picture = _now(planner, place)
-        if picture is None or not (why := too_large(picture, bounds, len(places))):
+        if picture is None or not _may_change(planner, place):
             continue
-        if not _may_change(planner, place):
+        limits = list(limits_above(picture, bounds, len(places)))
+        if not limits:
             continue
         side = max_side(bounds, len(places)) or max(picture.width, picture.height)
-        if not _shrink(planner, place, side, why) and bounds.leaves_out_images:
+        made = _shrink(planner, place, side, bounds.image_bytes, limits[0].words)
+        if not made and any(limit.was_given for limit in limits):
             _leave_out(planner, place)
 
 
@@ -81,14 +92,20 @@ def shrink_for_bytes(planner: Planner) -> None:
             if picture is None or max(picture.width, picture.height) <= side:
                 continue
             if _may_change(planner, place):
-                _shrink(planner, place, side, "the request has too many bytes")
+                most = min(planner.bounds.image_bytes or picture.encoded, picture.encoded - 1)
+                _shrink(planner, place, side, most, "the request has too many bytes")
+
+
+def is_image(block: Block) -> bool:
+    """Whether it is an image: a part that a text may replace, or a sealed item with a picture."""
+    return block.media == "image" or block.picture is not None
 
 
 def _images(planner: Planner) -> Iterator[Place]:
     """The images that are shown, oldest first, those by URL too."""
     state = planner.state
     for place in planner.transcript.places():
-        if place.block.media == "image" and place.message >= 0 and not state.is_dropped(place):
+        if is_image(place.block) and not state.is_dropped(place):
             offer = state.offer_at(place)
             if offer is None or offer.payload:
                 yield place
@@ -103,21 +120,21 @@ def _now(planner: Planner, place: Place) -> Picture | None:
 
 def _may_change(planner: Planner, place: Place) -> bool:
     open = place.message >= planner.eligibility.open_from
-    return not (open or place.block.sealed or planner.eligibility.pinned(place))
+    return not (open or planner.eligibility.pinned(place))
 
 
-def _shrink(planner: Planner, place: Place, side: int, why: str) -> bool:
-    """Show a smaller image, made of the original; False if there is none."""
+def _shrink(planner: Planner, place: Place, side: int, most: int | None, why: str) -> bool:
+    """Show a smaller image, made of the original, in at most ``most`` characters of base64; if
+    there is none, a warning says why."""
     picture = place.block.picture
-    if picture is None:
+    part = paths.get(planner.inputs.tree, planner.transcript.item(place))
+    data = None if picture is None else payloads.data(part)
+    if picture is None or data is None:
         return False
-    limit = min(planner.bounds.image_bytes or picture.encoded, picture.encoded - 1)
-    key = place.message, place.index, side, limit
-    cache = planner.inputs.smaller_images
-    if key not in cache:
-        cache[key] = _made(planner, place, side, limit)
-    made = cache[key]
-    if made is None:
+    made = planner.inputs.images.make(data, side, None if most is None else most // 4 * 3)
+    if isinstance(made, str):
+        one = f"an image of {picture.width:,} × {picture.height:,} pixels"
+        planner.inputs.failures.append(f"{one} was not made smaller ({why}): {made}")
         return False
     sizes = f"{picture.width:,} × {picture.height:,} → {made.width:,} × {made.height:,}"
     url = payloads.data_url(made.media_type, made.data)
@@ -127,20 +144,8 @@ def _shrink(planner: Planner, place: Place, side: int, why: str) -> bool:
     return True
 
 
-def _made(planner: Planner, place: Place, side: int, limit: int) -> SmallerImage | None:
-    """The smaller image in at most ``limit`` characters of base64."""
-    part = paths.get(planner.inputs.tree, planner.transcript.item(place))
-    data = payloads.data(part)
-    if data is None:
-        return None
-    try:
-        return smaller_image(data, side, limit // 4 * 3)
-    except MissingExtra as error:
-        planner.inputs.failures.append(f"an image is too large and not made smaller: {error}")
-        return None
-
-
 def _leave_out(planner: Planner, place: Place) -> None:
+    """Show a line of text instead; a sealed item stays, as no text may be in its place."""
     offer = next(planner.offers(place), None)
     if offer is not None:
         planner.show(place, offer)

@@ -99,15 +99,17 @@ def effective_limits(
         result_chars=settings.result_chars,
         images=_image_limit(settings, transcript),
         image_pixels=settings.image_pixels or hard.get("image_pixels"),
-        many_image_pixels=None if settings.image_pixels else hard.get("many_image_pixels"),
+        many_image_pixels=hard.get("many_image_pixels"),
         image_bytes=settings.image_bytes or hard.get("image_bytes"),
-        leaves_out_images=(settings.image_pixels or settings.image_bytes) is not None,
+        given=frozenset(name for name in IMAGE_LIMITS if getattr(settings, name) is not None),
         lasts=0 if own or settings.target is not None else LASTS,
         history=None if own or settings.target is not None else PRESETS[settings.preset].history,
     )
     return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
 
 
+IMAGE_LIMITS = "image_pixels", "image_bytes"
+"""Limits of single images."""
 SMALL_WINDOW = 200_000
 """Tokens: Claude takes fewer images where the model's window is no larger (docs, vision)."""
 

@@ -10,7 +10,7 @@ prompt cache is lost anyway.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from trimtab.formats.repair import shape
 from trimtab.formats.rules import Repair
@@ -20,6 +20,7 @@ from trimtab.planning.image_sizes import has_too_large_image
 from trimtab.planning.tool_definitions import MAX_SHARE, tool_sizes, tools_take
 from trimtab.pricing import economics, models
 from trimtab.pricing.economics import with_calls_left
+from trimtab.reducers.smaller_images import SmallerImages
 from trimtab.request.limits import EffectiveLimits, calibrated, effective_limits
 from trimtab.request.received import ReceivedRequest, RepairedRequest, TurnInputs
 from trimtab.settings import NO_WINDOW, Settings
@@ -52,6 +53,8 @@ class MeasuredRequest:
     """Refs whose pin in the journal was released because the request did not fit."""
     holds_notes: bool = True
     """Whether the model's own notes stay whole; where not, they give way late."""
+    images: SmallerImages = field(default_factory=SmallerImages)
+    """What was made of its images, for all plans of it."""
 
     @property
     def received(self) -> ReceivedRequest:

@@ -11,7 +11,7 @@ from trimtab.jsontext import paths
 from trimtab.planning.advice import advice, advice_beside, size_in_bytes
 from trimtab.planning.eligibility import PlanInputs
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
-from trimtab.planning.image_sizes import meet_image_sizes
+from trimtab.planning.image_sizes import meet_image_sizes, shrink_for_bytes
 from trimtab.planning.planner import Planner
 from trimtab.planning.reasoning_signatures import unbind
 from trimtab.planning.tool_definitions import definition_name
@@ -28,6 +28,7 @@ def smallest(measured: MeasuredRequest, inputs: PlanInputs) -> Planner:
     planner = planner_for(measured, inputs)
     meet_images(planner)
     meet_image_sizes(planner)
+    shrink_for_bytes(planner)
     _choose_smallest(planner)
     meet_result_chars(planner)
     unbind(planner, measured.settings.thinking, measured.new_repairs)

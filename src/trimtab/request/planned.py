@@ -62,6 +62,7 @@ def reduce(measured: MeasuredRequest) -> PlanInputs:
         handle_key=inputs.handle_key,
         failures=failures,
         tree=measured.repaired.body.tree,
+        images=measured.images,
     )
 
 
@@ -78,7 +79,8 @@ def planner_for(
     bounds, body = bounds or measured.limits.bounds, measured.repaired.body
     transcript, sizes, active = measured.transcript, measured.sizes, measured.active
     inputs = replace(inputs, failures=list(inputs.failures))
-    if bounds.body_bytes is None or body.max_bytes <= bounds.body_bytes:
+    grows = measured.too_large_image  # fewer pixels may be more bytes
+    if bounds.body_bytes is None or (body.max_bytes <= bounds.body_bytes and not grows):
         return Planner(transcript, sizes, inputs, bounds, active)
     size, item_bytes = body.body_bytes, body.item_bytes
     return Planner(transcript, sizes, inputs, bounds, active, size, item_bytes)

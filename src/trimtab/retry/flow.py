@@ -546,6 +546,8 @@ def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:
     if refusal.kind == "too_long":
         held = theirs.held_tokens if theirs.server_state and not mine.server_state else 0
         return now.tokens_after < before.tokens_after + held
+    if refusal.unit == "pixels":  # fewer pixels may be more bytes
+        return bool(now.request != before.request)
     return mine.body_bytes < theirs.body_bytes
 
 

@@ -22,6 +22,8 @@ def image_data(part: Any) -> str:
             return str(data)
         case {"inline_data": {"data": data}}:
             return str(data)
+        case {"type": "image_generation_call", "result": str(data)}:
+            return data
         case {"image_url": {"url": str(url)}} | {"image_url": str(url)}:
             return url.partition(";base64,")[2]
     return ""

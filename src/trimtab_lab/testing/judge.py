@@ -222,7 +222,8 @@ def _image_sizes(transcript: Transcript, tree: Any, config: ProviderConfig) -> R
     """A refusal if an image has too many bytes of base64 or pixels.  Where ``config`` has no
     limit, it is that of the model's provider."""
     limits, format = rules.hard_limits(transcript), transcript.format.name
-    images = [place for place in transcript.places() if place.block.media == "image"]
+    blocks = transcript.places()
+    images = [place for place in blocks if place.block.media == "image" or place.block.picture]
     most = config.image_bytes or limits.get("image_bytes")
     widest = config.image_pixels or limits.get("image_pixels")
     many = limits.get("many_image_pixels") if len(images) > MANY_IMAGES else None

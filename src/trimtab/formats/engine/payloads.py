@@ -4,6 +4,7 @@
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO…"}}
     {"inlineData": {"mimeType": "image/png", "data": "iVBO…"}}
     {"image": {"format": "png", "source": {"bytes": "iVBO…"}}}
+    {"type": "image_generation_call", "result": "iVBO…"}
 
 URLs and file ids have no data.  No image is decoded here: of its bytes only the head is read.
 """
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from trimtab.jsontext.paths import Path, get
 from trimtab.transcript.model import Picture
 
-_DATA_URL = re.compile(r"data:image/[\w.+-]+(?:;[^;,]+)*?;base64,", re.ASCII)
+_DATA_URL = re.compile(r"data:image/[\w.+-]+(?:;[^;,]+)*?;base64,", re.ASCII | re.IGNORECASE)
 _MEDIA_TYPES = ("media_type", "mimeType", "mime_type")
 _BEDROCK = {"png": "png", "jpeg": "jpeg", "jpg": "jpeg", "gif": "gif", "webp": "webp"}
 _STANDARD = str.maketrans("-_", "+/", " \r\n\t")
@@ -34,8 +35,8 @@ class _Place(NamedTuple):
     """Where a part has its data and their media type, relative to the part."""
 
     data: Path
-    type: Path
-    """``()``: a data URL says it."""
+    type: Path | None
+    """``()``: a data URL says it; None: the part may say it, at no place that we know."""
 
 
 def picture(part: Any) -> Picture | None:
@@ -61,11 +62,11 @@ def with_payload(part: Any, url: str) -> Iterator[tuple[Path, Any]]:
     if place is None:
         raise LookupError("this part has no image data")
     old, new = get(part, place.data), data_of_url(url)
-    if not place.type:
+    if place.type == ():
         yield place.data, url
         return
     mime = url[len("data:") : url.index(";")]
-    if mime != (was := get(part, place.type)):
+    if place.type is not None and mime != (was := get(part, place.type)):
         yield place.type, mime if "/" in was else mime.removeprefix("image/")
     yield place.data, base64.b64decode(new) if isinstance(old, (bytes, bytearray)) else new
 
@@ -84,8 +85,11 @@ def _place(part: Any, depth: int = 0) -> _Place | None:
     if not isinstance(part, dict):
         return None
     for key in _MEDIA_TYPES:
-        if str(part.get(key)).startswith("image/") and _is_data(part.get("data")):
+        if str(part.get(key)).lower().startswith("image/") and _is_data(part.get("data")):
             return _Place(("data",), (key,))
+    if part.get("type") == "image_generation_call" and _is_data(part.get("result")):
+        stated = isinstance(part.get("output_format"), str)
+        return _Place(("result",), ("output_format",) if stated else None)
     source = part.get("source")
     if (
         part.get("format") in _BEDROCK
@@ -98,7 +102,7 @@ def _place(part: Any, depth: int = 0) -> _Place | None:
             return _Place((key,), ())
         below = _place(inner, depth + 1) if depth < _DEPTH else None
         if below is not None:
-            type = (key, *below.type) if below.type else ()
+            type = (key, *below.type) if below.type else below.type
             return _Place((key, *below.data), type)
     return None
 
@@ -112,7 +116,7 @@ def _text(part: Any, place: _Place) -> str:
     value = get(part, place.data)
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode("ascii")
-    return str(value) if place.type else data_of_url(str(value))
+    return data_of_url(str(value)) if place.type == () else str(value)
 
 
 def _decoded(text: str) -> bytes:

@@ -262,7 +262,10 @@ def _read_data(item: Any, key: str, path: Path) -> Read:
     if text is not None:
         return [Block("other", path, path, text, sealed=True)], Part("other", path)
     kind = "image" if mime.startswith("image/") else "document"
-    return [media_block(item, path, kind)], Part("media", path)
+    block = media_block(item, path, kind)
+    if _signature(item):  # an image that the model made: it is bound to its data
+        block = replace(block, picture=None)
+    return [block], Part("media", path)
 
 
 def _plain_text(data: Any, mime: str) -> str | None:

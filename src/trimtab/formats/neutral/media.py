@@ -13,7 +13,7 @@ from typing import Any
 from trimtab.formats.neutral.request import ConversionLog, MediaPart, TextPart
 from trimtab.jsontext.paths import Path
 
-_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]+)*?;base64,")
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]+)*?;base64,", re.IGNORECASE)
 _STANDARD = str.maketrans("-_", "+/")
 
 BEDROCK = {
@@ -74,7 +74,7 @@ def from_url(url: str, path: Path, kind: Any, name: str = "") -> MediaPart:
     """A medium given by a URL, which may hold the data itself."""
     match = _DATA_URL.match(url)
     if match:
-        mime = match[1] or "application/octet-stream"
+        mime = match[1].lower() or "application/octet-stream"
         kind = kind if kind == "document" else kind_of(mime)
         return MediaPart(kind, mime, path, data=url[match.end() :], name=name)
     default = {"image": "image/jpeg", "audio": "audio/wav", "video": "video/mp4"}

@@ -54,7 +54,7 @@ class ChatReader(NeutralReader):
             return [medium.from_url(str(value), path, "image")]
         if kind == "file" and isinstance(value, dict):
             name, data = str(value.get("filename") or ""), str(value.get("file_data") or "")
-            if data.startswith("data:"):
+            if data[:5].lower() == "data:":
                 return [medium.from_url(data, path, "document", name=name)]
             mime = medium.guess(name, "application/pdf") if data else "application/pdf"
             file = "" if data else f"openai:{value.get('file_id')}"

@@ -94,7 +94,7 @@ class ResponsesReader(NeutralReader):
             self.lose(part)
             return []
         name, data = str(value.get("filename") or ""), str(value.get("file_data") or "")
-        url = data if data.startswith("data:") else value.get("file_url")
+        url = data if data[:5].lower() == "data:" else value.get("file_url")
         if url:
             return [medium.from_url(url, path, "document", name=name)]
         mime = medium.guess(name, "application/pdf")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from trimtab.formats.engine import payloads
 from trimtab.formats.engine.base import (
     compact,
     in_result,
@@ -18,6 +19,7 @@ from trimtab.formats.engine.base import (
     linking_ids,
     media_block,
     other_block,
+    payload_digest,
 )
 from trimtab.formats.engine.parts import OTHER, PartRow, row_of
 from trimtab.formats.openai_responses.parts import CONTENT, ITEMS, PARTS
@@ -272,11 +274,8 @@ def _shell(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]
 
 def _picture(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
     """A screenshot.  It is sealed: the API accepts only another screenshot in its place."""
-    size = len(compact(value))
-    yield Block(
-        "other", path, path, "", call_id=call_id, sealed=True, fixed_tokens=IMAGE_TOKENS,
-        payload_bytes=size,
-    )  # fmt: skip
+    block = media_block(value, path, "image")
+    yield replace(block, kind="other", media="", call_id=call_id, sealed=True)
 
 
 def _whole(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
@@ -299,7 +298,7 @@ def _single(item: Any, kind: str, row: PartRow) -> Message:
     """Items without a partner: server calls, compactions, references and unknown types."""
     role: Any = row.speaker or "other"
     part = Part("other", (), tool=kind, refers=linking_ids(item))
-    shown, fixed, payload = item, 0, 0
+    shown, fixed, payload, image = item, 0, 0, None
     if row.kind == "server-call":
         part = Part("server-call", (), str(item.get("id") or ""), tool=kind)
     if kind == "compaction":
@@ -308,10 +307,14 @@ def _single(item: Any, kind: str, row: PartRow) -> Message:
         part = Part("other" if flaw else "compaction", (), flaw=flaw)
         shown = {k: v for k, v in item.items() if k not in _KNOWN and k != "encrypted_content"}
     if kind == "image_generation_call" and item.get("result"):
-        payload, fixed = len(str(item["result"])), IMAGE_TOKENS
+        payload, fixed, image = len(str(item["result"])), IMAGE_TOKENS, item["result"]
         shown = {key: value for key, value in item.items() if key != "result"}
     text = compact(shown) if shown else ""
-    block = Block("other", (), (), text, sealed=True, fixed_tokens=fixed, payload_bytes=payload)
+    block = Block(
+        "other", (), (), text, sealed=True, fixed_tokens=fixed, payload_bytes=payload,
+        identity=payload_digest(image) if image else "",
+        picture=payloads.picture(item) if image else None,
+    )  # fmt: skip
     return Message(role, (block,), (part,), id=_id(item), type=kind, framed=False)
 
 
