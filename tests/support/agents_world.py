@@ -121,6 +121,15 @@ AGENTS = (
     Agent("qwen", "run_shell_command", "command",
           ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),),
           again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai"), max_chars=25_000),
+    Agent("kilo", "bash", "command", ("run", "--auto", PROMPT), (("description", "list"),),
+          again=("run", "--auto", "-c", PROMPT)),
+    Agent("pi", "bash", "command", ("--model", "openai/gpt-5.1", "-p", PROMPT),
+          again=("--model", "openai/gpt-5.1", "-c", "-p", PROMPT)),
+    Agent("cline", "run_commands", "commands",
+          ("-P", "anthropic", "-m", "claude-sonnet-4-5", PROMPT)),
+    Agent("copilot", "bash", "command", ("-p", PROMPT, "--allow-all-tools"),
+          (("description", "list"),),
+          again=("--continue", "-p", PROMPT, "--allow-all-tools")),
     Agent("mini", "bash", "command",
           ("-y", "--exit-immediately", "-l", "0", "-m", "openai/gpt-5.1", "-t", PROMPT),
           final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE", max_chars=10_000),
@@ -155,14 +164,15 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
                     "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4000"}  # fmt: skip
         case "codex":
             env |= {"OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": f"{url}/v1"}
-        case "opencode":
-            env |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+        case "opencode" | "kilo":
+            own = agent.name.upper()
+            env |= {f"{own}_DISABLE_AUTOUPDATE": "1", f"{own}_DISABLE_MODELS_FETCH": "1"}
             limit = {"context": 272_000, "output": 4_000}
             provider = {"npm": "@ai-sdk/openai-compatible", "models": {"gpt-5.1": {"limit": limit}},
                         "options": {"baseURL": f"{url}/v1", "apiKey": "k"}}  # fmt: skip
             settings = {"model": "fake/gpt-5.1", "provider": {"fake": provider},
-                        "permission": {"bash": "allow"}}  # fmt: skip
-            (home / "work" / "opencode.json").write_text(json.dumps(settings))
+                        "permission": {"bash": "allow"}, "snapshot": False}  # fmt: skip
+            (home / "work" / f"{agent.name}.json").write_text(json.dumps(settings))
         case "gemini":
             env |= {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": url}
             (home / ".gemini").mkdir(exist_ok=True)
@@ -171,6 +181,23 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
         case "qwen":
             env |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{url}/v1",
                     "OPENAI_MODEL": "qwen3-coder-plus"}  # fmt: skip
+        case "pi":
+            env |= {"OPENAI_API_KEY": "k", "PI_OFFLINE": "1"}
+            (home / ".pi/agent").mkdir(parents=True, exist_ok=True)
+            own = {"gpt-5.1": {"maxTokens": 4_000}}
+            chosen = {"providers": {"openai": {"baseUrl": f"{url}/v1", "modelOverrides": own}}}
+            (home / ".pi/agent/models.json").write_text(json.dumps(chosen))
+        case "cline":
+            settings = {"provider": "anthropic", "apiKey": "sk-ant-fake", "baseUrl": f"{url}/v1"}
+            entry = {"settings": settings, "updatedAt": "2026-11-28T00:00:00.000Z",
+                     "tokenSource": "manual"}  # fmt: skip
+            (home / ".cline/data/settings").mkdir(parents=True, exist_ok=True)
+            chosen = {"version": 1, "lastUsedProvider": "anthropic", "modes": {},
+                      "providers": {"anthropic": entry}}  # fmt: skip
+            (home / ".cline/data/settings/providers.json").write_text(json.dumps(chosen))
+        case "copilot":
+            env |= {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_API_KEY": "k",
+                    "COPILOT_MODEL": "gpt-5.1", "COPILOT_AUTO_UPDATE": "false"}  # fmt: skip
         case "mini":
             env |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": f"{url}/v1",
                     "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors",

@@ -1,4 +1,4 @@
-"""Seven coding agents, each through ``trimtab run``: a tool turn, a history five times the window,
+"""Eleven coding agents, each through ``trimtab run``: a tool turn, a history five times the window,
 an overflow and an error in mid-session, a session that is taken up again.
 
 Knows what their users see.  ``bench/agents.py`` prints the same as a table, with more figures.
@@ -20,7 +20,11 @@ from trimtab_lab.testing import StrictProvider
 PLUGIN = ROOT / "src/trimtab/proxy/agents/opencode_status.js"
 pytestmark = pytest.mark.world
 EVERY = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-LONG = pytest.mark.parametrize("agent", AGENTS[:3], ids=lambda agent: agent.name)
+LONG = pytest.mark.parametrize(
+    "agent",
+    [agent for agent in AGENTS if agent.name not in ("gemini", "qwen", "mini", "aider")],
+    ids=lambda agent: agent.name,
+)
 """Those that neither shorten results themselves nor ask only once."""
 HOOKED = pytest.mark.parametrize(
     "agent",
@@ -52,7 +56,9 @@ def test_a_tool_turn_ends_as_it_does_without_us_and_leaves_no_trace(agent, tmp_p
         assert last.startswith("trimtab: 0 of ")
         assert last.endswith(" requests") or last.endswith(" request")
     own = {name for name in traces(tmp_path / "home") if "log" not in name}
-    assert own <= {"work/opencode.json"}
+    # Copilot unpacks itself, with a list of changes that names such an address.
+    own = {name for name in own if not name.startswith(".cache/copilot/pkg/")}
+    assert own <= {f"work/{agent.name}.json"}
 
 
 @LONG

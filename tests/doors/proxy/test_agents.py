@@ -102,6 +102,82 @@ def test_opencode_gets_an_address_for_each_provider_of_its_own(place):
     assert told["fake"]["options"] == {"baseURL": "http://127.0.0.1:9/to/fake"}
 
 
+def test_kilo_reads_opencode_s_files_and_its_own_and_its_gateway_is_behind_the_proxy_too(place):
+    mine = {"provider": {"mine": {"options": {"baseURL": "https://mine.example/v1"}}}}
+    other = {"provider": {"other": {"options": {"baseURL": "https://other.example/v1"}}}}
+    where = place(work__opencode_DOT_json=other, work___DOT_kilo__kilo_DOT_json=mine)
+    setup, at = ready("kilo", where)
+    urls = {upstream.name: upstream.url for upstream in setup.upstreams}
+    assert urls["mine"] == "https://mine.example/v1"
+    assert urls["other"] == "https://other.example/v1"
+    assert urls["kilo"] == "https://api.kilo.ai/api/openrouter"
+    told = json.loads(at.env["KILO_CONFIG_CONTENT"])["provider"]
+    assert told["mine"]["options"] == {"baseURL": "http://127.0.0.1:9/to/mine"}
+
+
+def test_pi_gets_an_extension_that_gives_each_provider_its_address(place):
+    own = {"providers": {"openai": {"baseUrl": "https://llm.corp/v1"},
+                         "corp": {"baseUrl": "https://corp.example"}}}  # fmt: skip
+    setup, at = ready("pi", place(_DOT_pi__agent__models_DOT_json=own))
+    urls = {upstream.name: upstream.url for upstream in setup.upstreams}
+    assert urls["openai"] == "https://llm.corp/v1"
+    assert urls["anthropic"] == "https://api.anthropic.com"
+    addresses = json.loads(at.env["TRIMTAB_PI"])
+    assert addresses["corp"] == "http://127.0.0.1:9/to/corp"
+    option, extension = at.arguments
+    assert option == "--extension"
+    assert "registerProvider" in Path(extension).read_text()
+
+
+def cline_file(chosen, **providers):
+    entries = {name.replace("_", "-"): {"settings": {"provider": name, **settings},
+                                        "updatedAt": "2026-11-28T00:00:00.000Z"}
+               for name, settings in providers.items()}  # fmt: skip
+    return {"version": 1, "lastUsedProvider": chosen, "providers": entries}
+
+
+def test_cline_gets_a_copy_of_its_providers_with_other_addresses_and_without_logins(place):
+    saved = cline_file(
+        "openai-compatible", openai_compatible={"baseUrl": "https://llm.corp/v1", "apiKey": "k"},
+        openai_codex={"auth": {"refreshToken": "r"}},
+    )  # fmt: skip
+    setup, at = ready("cline", place(_DOT_cline__data__settings__providers_DOT_json=saved))
+    urls = {upstream.name: upstream.url for upstream in setup.upstreams}
+    assert urls["openai-compatible"] == "https://llm.corp/v1"
+    told = json.loads(at.files["CLINE_PROVIDER_SETTINGS_PATH"])
+    settings = told["providers"]["openai-compatible"]["settings"]
+    assert settings["baseUrl"] == "http://127.0.0.1:9/to/openai-compatible"
+    assert settings["apiKey"] == "k"
+    assert "openai-codex" not in told["providers"]
+    assert told["lastUsedProvider"] == "openai-compatible"
+    attached = setup.attached("http://127.0.0.1:9")
+    told = json.loads(attached.files["CLINE_PROVIDER_SETTINGS_PATH"])
+    assert told["providers"]["anthropic"]["settings"]["baseUrl"] == "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "arguments"), [("", ()), ("cline", ()), ("anthropic", ("-P", "openai-codex"))]
+)
+def test_cline_s_own_login_cannot_go_through(chosen, arguments, place):
+    saved = cline_file(chosen, anthropic={"apiKey": "k"}, openai_codex={"auth": {}, "x": 1})
+    saved["providers"]["openai-codex"]["settings"]["auth"] = {"refreshToken": "r"}
+    file = {"_DOT_cline__data__settings__providers_DOT_json": saved}
+    setup, _ = ready("cline", place(arguments=arguments, **file))
+    assert setup.problem.startswith("cline: ")
+    assert "cline auth anthropic -k KEY" in setup.problem
+
+
+def test_copilot_needs_a_provider_of_its_user_s_and_takes_no_websocket(place):
+    setup, _ = ready("copilot", place())
+    assert "set COPILOT_PROVIDER_BASE_URL" in setup.problem
+    given = {"COPILOT_PROVIDER_BASE_URL": "https://llm.corp/v1"}
+    setup, at = ready("copilot", place(given))
+    assert setup.upstreams[0].url == "https://llm.corp/v1"
+    assert at.env == {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:9/to/copilot"}
+    _, at = ready("copilot", place({**given, "COPILOT_PROVIDER_TRANSPORT": "websockets"}))
+    assert at.env["COPILOT_PROVIDER_TRANSPORT"] == "http"
+
+
 @pytest.mark.parametrize(
     ("name", "file", "content", "says"),
     [
@@ -133,7 +209,8 @@ def test_any_other_program_gets_the_variables_that_sdks_read(place):
     assert at.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9/to/anthropic"
 
 
-COMPACTS_AT = {"claude": 0.83, "codex": 0.9, "opencode": 1.0, "gemini": 0.5, "qwen": 0.7}
+COMPACTS_AT = {"claude": 0.83, "codex": 0.9, "opencode": 1.0, "gemini": 0.5, "qwen": 0.7,
+               "kilo": 1.0, "pi": 0.9, "cline": 0.9, "copilot": 0.8}  # fmt: skip
 """Share of the window at which each agent compacts by itself, by its own documentation; opencode's
 is one of the window less what is kept for the answer."""
 
@@ -259,6 +336,25 @@ def test_an_agent_runs_behind_a_proxy_of_its_own_and_one_line_sums_up(aider, tmp
     left = [p for p in (tmp_path / "home").rglob("*") if p.is_file()]
     assert {p.parent for p in left} == {tmp_path / "home" / ".local/state/trimtab"}
     assert all(p.stat().st_mode & 0o077 == 0 for p in left)
+
+
+def test_a_file_for_the_agent_is_private_and_gone_when_it_has_ended(aider, tmp_path):
+    program = tmp_path / "bin" / "cline"
+    program.write_text(
+        "#!/bin/sh\nstat -c %a $(dirname $CLINE_PROVIDER_SETTINGS_PATH)\n"
+        "cat $CLINE_PROVIDER_SETTINGS_PATH; echo; echo $CLINE_PROVIDER_SETTINGS_PATH\n"
+    )
+    program.chmod(0o755)
+    file = tmp_path / "home" / ".cline/data/settings/providers.json"
+    file.parent.mkdir(parents=True)
+    saved = json.dumps(cline_file("anthropic", anthropic={"apiKey": "k"}))
+    file.write_text(saved)
+    code, out, err = said_by(aider, "run", "--store", "memory:", "cline")
+    mode, text, path = out.splitlines()
+    assert (code, mode) == (0, "700"), err
+    assert "/to/anthropic" in text
+    assert not Path(path).exists()
+    assert file.read_text() == saved
 
 
 def test_a_signal_goes_to_the_agent_and_the_line_is_still_said(aider):
@@ -398,6 +494,8 @@ CREDENTIALS = {
     "gemini": {".gemini/.env": "GEMINI_API_KEY=k"},
     "qwen": {".qwen/.env": "OPENAI_API_KEY=k"},
     "opencode": {".local/share/opencode/auth.json": "{}"},
+    "kilo": {".local/share/kilo/auth.json": "{}"},
+    "pi": {".pi/agent/auth.json": "{}"},
     "aider": {".aider.conf.yml": "openai-api-key: k"},
     "mini": {".config/mini-swe-agent/.env": "OPENAI_API_KEY=k"},
 }

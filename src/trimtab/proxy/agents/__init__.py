@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from trimtab.proxy.agents import claude_code, codex, gemini_cli, opencode, others
+from trimtab.proxy.agents import (
+    claude_code,
+    cline,
+    codex,
+    copilot,
+    gemini_cli,
+    opencode,
+    others,
+    pi,
+)
 from trimtab.proxy.agents.base import Agent, LaunchContext, Setup
 
 AGENTS: dict[str, Agent] = {
     agent.name: agent
     for agent in (
         *(claude_code.AGENT, codex.AGENT, opencode.AGENT, gemini_cli.GEMINI, gemini_cli.QWEN),
-        *(others.AIDER, others.MINI),
+        *(opencode.KILO, pi.AGENT, cline.AGENT, copilot.AGENT, others.AIDER, others.MINI),
     )
 }
 

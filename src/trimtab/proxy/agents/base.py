@@ -28,13 +28,15 @@ class LaunchContext:
 class Setup:
     """How to start an agent so that it talks to the proxy.
 
-    ``upstreams``: where the proxy forwards to.  In ``env`` and ``arguments``, ``{proxy}`` stands
-    for the proxy's address.  ``problem``: one line if a login cannot go through a proxy, with what
-    to do.
+    ``upstreams``: where the proxy forwards to.  ``files``: variables that get the path of a file
+    with this text, which is there while the agent runs.  In ``env``, ``files`` and ``arguments``,
+    ``{proxy}`` stands for the proxy's address.  ``problem``: one line if a login cannot go through
+    a proxy, with what to do.
     """
 
     upstreams: list[Upstream] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
     problem: str = ""
 
@@ -64,23 +66,32 @@ class Setup:
         """The same for a proxy that is already running: it recognises known providers by path, all
         others by the names in its configuration."""
         known_names = {upstream.name for upstream in standard()} | {"google"}
-        values = [*self.env.values(), *self.arguments]
-        for upstream in self.upstreams:
-            if upstream.name in known_names:
-                placeholder = re.compile(
-                    re.escape("{proxy}" + PREFIX + upstream.name) + r"(?![\w-])"
-                )
-                path = urlsplit(upstream.url).path.rstrip("/")
-                values = [placeholder.sub("{proxy}" + path, value) for value in values]
-        count = len(self.env)
-        env = dict(zip(self.env, values[:count], strict=True))
-        return Setup(self.upstreams, env, values[count:], self.problem).at(proxy)
+        paths = {
+            re.compile(re.escape("{proxy}" + PREFIX + upstream.name) + r"(?![\w-])"): "{proxy}"
+            + urlsplit(upstream.url).path.rstrip("/")
+            for upstream in self.upstreams
+            if upstream.name in known_names
+        }
+
+        def by_path(text: str) -> str:
+            for placeholder, path in paths.items():
+                text = placeholder.sub(path, text)
+            return text
+
+        return self._with(by_path).at(proxy)
 
     def at(self, proxy: str) -> Setup:
         """The same with the proxy's address in place of ``{proxy}``."""
-        env = {key: value.replace("{proxy}", proxy) for key, value in self.env.items()}
-        words = [word.replace("{proxy}", proxy) for word in self.arguments]
-        return Setup(self.upstreams, env, words, self.problem)
+        return self._with(lambda text: text.replace("{proxy}", proxy))
+
+    def _with(self, change: Callable[[str], str]) -> Setup:
+        """The same with each text that may hold an address changed."""
+        return replace(
+            self,
+            env={key: change(text) for key, text in self.env.items()},
+            files={key: change(text) for key, text in self.files.items()},
+            arguments=[change(word) for word in self.arguments],
+        )
 
 
 WHOLE_WINDOW = 0.9

@@ -50,6 +50,15 @@ _PLACES: dict[str, CredentialPlaces] = {
         ("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
         (".qwen/settings.json", ".qwen/.env", ".env", "./.qwen/.env", "./.env"),
     ),
+    "kilo": CredentialPlaces(
+        (*_OF_SDKS, "KILO_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "apiKey"),
+        (".config/kilo/kilo.json", ".config/kilo/kilo.jsonc", "./kilo.json", "./kilo.jsonc"),
+        (".local/share/kilo/auth.json",),
+    ),
+    "pi": CredentialPlaces(
+        (*_OF_SDKS, "CEREBRAS_API_KEY", "apiKey"), (".pi/agent/models.json",),
+        (".pi/agent/auth.json",),
+    ),
     "aider": CredentialPlaces(
         (*_OF_SDKS, "api-key"), (".env", "./.env", ".aider.conf.yml", "./.aider.conf.yml"),
     ),

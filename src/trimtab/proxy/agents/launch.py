@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,8 +95,13 @@ def _behind_own_proxy(
 
 def _run_agent(command: Sequence[str], setup: Setup, proxy: str) -> int:
     """Run the agent with the variables and arguments that send it to the proxy."""
-    env = {**os.environ, **setup.env, ADDRESS: proxy}
-    return _wait([command[0], *setup.arguments, *command[1:]], env)
+    with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:  # only its user can read it
+        env = {**os.environ, **setup.env, ADDRESS: proxy}
+        for variable, text in setup.files.items():
+            file = Path(folder, variable.lower())
+            file.write_text(text, encoding="utf-8")
+            env[variable] = str(file)
+        return _wait([command[0], *setup.arguments, *command[1:]], env)
 
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:

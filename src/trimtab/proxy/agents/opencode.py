@@ -1,10 +1,11 @@
-"""opencode: its configuration files, over which ``OPENCODE_CONFIG_CONTENT`` wins."""
+"""opencode and its descendant Kilo: configuration files, over which one variable wins."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,42 +25,50 @@ _KNOWN = {
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 
 
-def prepare(place: LaunchContext) -> Setup:
-    """Each provider's ``baseURL``."""
-    setup, providers = Setup(), dict(_KNOWN)
-    text = place.env.get("OPENCODE_CONFIG_CONTENT")
+_KILO = {**_KNOWN, "kilo": "https://api.kilo.ai/api/openrouter"}
+
+
+def prepare(place: LaunchContext, name: str = "opencode") -> Setup:
+    """Each provider's ``baseURL``, in the variable that opencode or Kilo reads last."""
+    setup, providers = Setup(), dict(_KILO if name == "kilo" else _KNOWN)
+    variable = f"{name.upper()}_CONFIG_CONTENT"
+    text = place.env.get(variable)
     content: Any = {}
     if text:
         try:
             content = json.loads(text)
         except ValueError:
             content = {}
-    for config in (*map(read_json, _files(place)), content):
-        for name, provider in (inner(config, "provider") or {}).items():
+    for config in (*map(read_json, _files(place, name)), content):
+        for known, provider in (inner(config, "provider") or {}).items():
             if url := inner(provider, "options", "baseURL"):
-                providers[name] = _VARIABLE.sub(lambda m: place.env.get(m[1], ""), str(url))
+                providers[known] = _VARIABLE.sub(lambda m: place.env.get(m[1], ""), str(url))
     merged = dict(content) if isinstance(content, dict) else {}
     table = merged["provider"] = dict(merged.get("provider") or {})
-    for name, url in providers.items():
+    for known, url in providers.items():
         if not url.startswith(("http://", "https://")):
             continue
-        entry = dict(table.get(name) or {})
-        entry["options"] = {**(entry.get("options") or {}), "baseURL": setup.send(name, url)}
-        table[name] = entry
-    setup.env["OPENCODE_CONFIG_CONTENT"] = json.dumps(merged)
+        entry = dict(table.get(known) or {})
+        entry["options"] = {**(entry.get("options") or {}), "baseURL": setup.send(known, url)}
+        table[known] = entry
+    setup.env[variable] = json.dumps(merged)
     return setup
 
 
-def _files(place: LaunchContext) -> Iterator[Path]:
-    """Its configuration files, in order of increasing priority."""
-    home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
-    for name in ("config.json", "opencode.json", "opencode.jsonc"):
-        yield home / name
-    if own := place.env.get("OPENCODE_CONFIG"):
+def _files(place: LaunchContext, name: str) -> Iterator[Path]:
+    """Its configuration files, in order of increasing priority; Kilo reads opencode's too."""
+    home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / name
+    yield home / "config.json"
+    names = [
+        f"{one}.{end}" for one in dict.fromkeys(("opencode", name)) for end in ("json", "jsonc")
+    ]
+    for one in names:
+        yield home / one
+    if own := place.env.get(f"{name.upper()}_CONFIG"):
         yield Path(own)
     for folder in reversed((place.folder, *place.folder.parents)):
-        for name in ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"):
-            yield folder / name
+        for one in (*names, f".{name}/{names[-2]}", f".{name}/{names[-1]}"):
+            yield folder / one
 
 
 def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> None:
@@ -75,4 +84,8 @@ AGENT = Agent(
     "opencode", prepare, "npm install -g opencode-ai", 0.85,
     "when the window less the model's output limit (32,000 at most) is full",
     show_status=show_status,
+)  # fmt: skip
+KILO = Agent(
+    "kilo", partial(prepare, name="kilo"), "npm install -g @kilocode/cli", 0.85,
+    "when the window less the model's output limit (32,000 at most) is full",
 )  # fmt: skip
