@@ -126,7 +126,7 @@ AGENTS = (
     Agent("pi", "bash", "command", ("--model", "openai/gpt-5.1", "-p", PROMPT),
           again=("--model", "openai/gpt-5.1", "-c", "-p", PROMPT)),
     Agent("cline", "run_commands", "commands",
-          ("-P", "anthropic", "-m", "claude-sonnet-4-5", PROMPT)),
+          ("-P", "anthropic", "-m", "claude-3-5-haiku-20241022", PROMPT)),
     Agent("copilot", "bash", "command", ("-p", PROMPT, "--allow-all-tools"),
           (("description", "list"),),
           again=("--continue", "-p", PROMPT, "--allow-all-tools")),
@@ -197,7 +197,8 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
             (home / ".cline/data/settings/providers.json").write_text(json.dumps(chosen))
         case "copilot":
             env |= {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_API_KEY": "k",
-                    "COPILOT_MODEL": "gpt-5.1", "COPILOT_AUTO_UPDATE": "false"}  # fmt: skip
+                    "COPILOT_MODEL": "gpt-5.1", "COPILOT_AUTO_UPDATE": "false",
+                    "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": "4000"}  # fmt: skip
         case "mini":
             env |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": f"{url}/v1",
                     "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors",

@@ -64,7 +64,8 @@ def add_run(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "command", nargs=REMAINDER, metavar="AGENT …",
-        help="claude, codex, opencode, gemini, qwen, aider, … and its own arguments",
+        help="claude, codex, opencode, gemini, qwen, kilo, pi, cline, copilot, aider, mini or any "
+        "other program, and its own arguments",
     )  # fmt: skip
     parser.set_defaults(run=run_agent)
 
@@ -165,10 +166,11 @@ def _ignored(args: Namespace) -> str:
 
 def run_agent(args: Namespace) -> int:
     """Run one agent behind its own proxy."""
+    from trimtab.proxy.agents import AGENTS, launch
+
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
-        raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")
-    from trimtab.proxy.agents import launch
+        raise InvalidSetting("which agent? trimtab run " + ", ".join(AGENTS))
     from trimtab.proxy.config import log_lines
 
     settings = _settings(args)

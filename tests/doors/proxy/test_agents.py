@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_opencode_gets_an_address_for_each_provider_of_its_own(place):
     assert told["fake"]["options"] == {"baseURL": "http://127.0.0.1:9/to/fake"}
 
 
-def test_kilo_reads_opencode_s_files_and_its_own_and_its_gateway_is_behind_the_proxy_too(place):
+def test_kilo_reads_opencode_s_files_and_its_own_and_its_gateway_is_left_alone(place):
     mine = {"provider": {"mine": {"options": {"baseURL": "https://mine.example/v1"}}}}
     other = {"provider": {"other": {"options": {"baseURL": "https://other.example/v1"}}}}
     where = place(work__opencode_DOT_json=other, work___DOT_kilo__kilo_DOT_json=mine)
@@ -110,7 +111,7 @@ def test_kilo_reads_opencode_s_files_and_its_own_and_its_gateway_is_behind_the_p
     urls = {upstream.name: upstream.url for upstream in setup.upstreams}
     assert urls["mine"] == "https://mine.example/v1"
     assert urls["other"] == "https://other.example/v1"
-    assert urls["kilo"] == "https://api.kilo.ai/api/openrouter"
+    assert "kilo" not in urls
     told = json.loads(at.env["KILO_CONFIG_CONTENT"])["provider"]
     assert told["mine"]["options"] == {"baseURL": "http://127.0.0.1:9/to/mine"}
 
@@ -224,6 +225,16 @@ def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself(
         agent = AGENTS[name]
         of = " of the whole window" if agent.of_window else ""
         assert f"| {name} | {agent.trigger:.0%}{of} |" in page
+
+
+def test_help_and_pages_name_every_agent_and_the_page_how_each_is_installed(aider):
+    _, out, _ = said_by(aider, "run", "--help")
+    short = (ROOT / "docs" / "start" / "coding-agent.md").read_text()
+    long = (ROOT / "docs" / "howto" / "agents.md").read_text()
+    for name, agent in AGENTS.items():
+        assert re.search(rf"\b{name}\b", out), name
+        assert f"| {name} | {agent.trigger:.0%}" in long, name
+        assert f"| `trimtab run {name}` | `{agent.install}` |" in short, name
 
 
 def begins_at(name, window, **given):

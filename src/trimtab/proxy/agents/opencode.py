@@ -25,12 +25,12 @@ _KNOWN = {
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 
 
-_KILO = {**_KNOWN, "kilo": "https://api.kilo.ai/api/openrouter"}
-
-
 def prepare(place: LaunchContext, name: str = "opencode") -> Setup:
-    """Each provider's ``baseURL``, in the variable that opencode or Kilo reads last."""
-    setup, providers = Setup(), dict(_KILO if name == "kilo" else _KNOWN)
+    """Each provider's ``baseURL``, in the variable that opencode or Kilo reads last.
+
+    Kilo's own gateway, whose address depends on the login, goes past the proxy.
+    """
+    setup, providers = Setup(), dict(_KNOWN)
     variable = f"{name.upper()}_CONFIG_CONTENT"
     text = place.env.get(variable)
     content: Any = {}
