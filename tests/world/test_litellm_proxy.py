@@ -11,20 +11,23 @@ import re
 import statistics
 import time
 from contextlib import ExitStack, contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from litellm_server import KEY, litellm_server
 from proxies import ask
+from store_urls import FAR, store_url
 
-from trimtab import stores
+from trimtab import Session, stores
+from trimtab.errors import UnknownHandle
 from trimtab_lab.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.world
 WINDOW, TURNS = 12_000, 40
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
-JSON = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+JSON = {"Content-Type": "application/json"}
 HOOK = "litellm_settings: {callbacks: trimtab.clients.litellm.proxy_hook}"
 HANDLE = re.compile(r'recall\(\\*"(r[a-z2-7]{10})')
 KINDS = ("chat", "messages", "responses")
@@ -52,8 +55,8 @@ def model_of(name: str) -> str:
     return "anthropic/claude-sonnet-4-5" if "messages" in name else "openai/gpt-5.1"
 
 
-def loop() -> list[Any]:
-    called = [Answer("", [Call("read", {"path": f"src/m{n}.py"})]) for n in range(TURNS)]
+def loop(turns: int = TURNS) -> list[Any]:
+    called = [Answer("", [Call("read", {"path": f"src/m{n}.py"})]) for n in range(turns)]
     return [*called, "done"]
 
 
@@ -94,8 +97,10 @@ def untold(tmp_path_factory):
 class Client:
     """An agent that reads a file in each turn, in one of three APIs.  ``seconds``: of each call."""
 
-    def __init__(self, url: str, kind: str, model: str) -> None:
-        self.url, self.kind, self.model = url, kind, model
+    def __init__(self, url: str | list[str], kind: str, model: str, key: str = KEY) -> None:
+        self.urls = cycle([url] if isinstance(url, str) else url)
+        self.kind, self.model = kind, model
+        self.headers = {**JSON, "Authorization": f"Bearer {key}"}
         self.stream = "stream" in model
         self.format: Any = "anthropic" if kind == "messages" else "openai-chat"
         self.history: list[Any] = [{"role": "user", "content": "What do the files say?"}]
@@ -117,7 +122,7 @@ class Client:
     def _turn(self) -> list[tuple[str, str]]:
         path, body = getattr(self, f"_{self.kind}")()
         began = time.perf_counter()
-        status, _, data = ask(self.url, "POST", path, json.dumps(body), JSON)
+        status, _, data = ask(next(self.urls), "POST", path, json.dumps(body), self.headers)
         self.seconds.append(time.perf_counter() - began)
         assert status == 200, data[:500]
         answer = joined(self.kind, data.decode()) if self.stream else json.loads(data)
@@ -199,10 +204,10 @@ def joined(kind: str, text: str) -> Any:
     return {"content": [block for block in content if block.get("text") != ""]}
 
 
-def prefix_breaks(provider: StrictProvider) -> int:
+def prefix_breaks(requests: Any) -> int:
     """How often a request did not begin with the messages of the one before."""
     breaks, before = 0, list[Any]()
-    for record in provider.requests:
+    for record in requests:
         if record.status == 200:
             now = record.body.get("messages") or record.body.get("input")
             breaks += now[: len(before)] != before
@@ -218,7 +223,7 @@ def test_with_our_hook_a_session_of_three_windows_is_never_refused(hooked, kind,
     client = Client(hooked.url, kind, f"{kind}-{way}")
     assert client.run() == TURNS
     assert [record.status for record in provider.requests] == [200] * (TURNS + 1)
-    breaks = prefix_breaks(provider)
+    breaks = prefix_breaks(provider.requests)
     print(f"{client.model}: {TURNS + 1} requests, 0 refused, {breaks} cuts, {client.times()}")
     assert 1 <= breaks <= TURNS // 3
 
@@ -274,7 +279,7 @@ def test_the_models_look_ups_are_answered_in_litellms_server(looking_up, kind, w
     assert len(model.asked) >= 2
     assert len(results) >= len(model.asked)
     assert all("src/m" in one for one in results)
-    breaks = prefix_breaks(provider)
+    breaks = prefix_breaks(provider.requests)
     print(f"{client.model}: {len(provider.requests)} requests, {len(model.asked)} look-ups, "
           f"{breaks} cuts")  # fmt: skip
     assert breaks <= TURNS // 6
@@ -297,6 +302,71 @@ def recalled(body: dict[str, Any]) -> list[str]:
                     text = "".join(part["text"] for part in text)
                 found += [text] if text else []
     return found
+
+
+KEYS = ("sk-of-ada", "sk-of-bob")
+AUTH = """
+from litellm.proxy._types import UserAPIKeyAuth, hash_token
+
+async def known(request, api_key):
+    if api_key not in %r:
+        raise ValueError("no such key")
+    return UserAPIKeyAuth(api_key=hash_token(api_key))
+"""
+
+
+@pytest.fixture(params=FAR)
+def keyed(request, tmp_path):
+    """Two workers of LiteLLM's server with one store, which know two virtual keys, and their
+    provider."""
+    more = f"{HOOK}\ngeneral_settings: {{custom_auth: own_auth.known}}"
+    with (
+        store_url(request.param, tmp_path) as store,
+        StrictProvider(window=WINDOW) as provider, ExitStack() as stack,
+    ):  # fmt: skip
+        urls = list[str]()
+        for worker in ("one", "other"):
+            folder = tmp_path / worker
+            folder.mkdir()
+            (folder / "own_auth.py").write_text(AUTH % (KEYS,))
+            env = {"TRIMTAB_WINDOW": str(WINDOW), "TRIMTAB_STORE": store}
+            env["TRIMTAB_RECALL"] = "true"  # so that markers name handles
+            server = gateway({"chat-plain": provider}, folder, more, **env)
+            urls.append(stack.enter_context(server))
+        yield urls, provider, store
+
+
+def test_two_workers_share_a_store_in_which_no_virtual_key_reads_anothers_originals(keyed):
+    urls, provider, url = keyed
+    tenants = dict[str, Any]()
+    for key in KEYS:
+        provider._steps = StrictProvider(loop(TURNS // 2))._steps
+        before = len(provider.requests)
+        client = Client(urls, "chat", "chat-plain", key)
+        assert client.run() == TURNS // 2
+        sent = provider.requests[before:]
+        assert {record.status for record in sent} == {200}
+        tenants[key] = {one for record in sent for one in HANDLE.findall(json.dumps(record.body))}
+        assert tenants[key]
+        breaks = prefix_breaks(sent)
+        print(f"{url.partition(':')[0]}: {len(sent)} requests, 0 refused, {breaks} cuts")
+        assert breaks <= TURNS // 6
+    store = stores.open_store(url)
+    names = {row.tenant for row in store.conversations() if row.tenant.startswith("litellm/")}
+    assert len(names) == 2
+    ada, bob = tenants.values()
+    assert not ada & bob
+    for name in names:
+        session = Session(store=store, tenant=name)
+        read = {one for one in ada | bob if recalls(session, one)}
+        assert read in (ada, bob)
+
+
+def recalls(session: Session, handle: str) -> bool:
+    try:
+        return "src/m" in session.recall(handle)
+    except UnknownHandle:
+        return False
 
 
 @pytest.mark.parametrize("kind", ["chat", "messages"])
