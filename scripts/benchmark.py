@@ -62,6 +62,7 @@ COMMANDS = {
     "pooled-100k": Command(f"{OURS} 100k --by all"),
     "fleet": Command("bench/fleet figures", quick=True),
     "peers": Command("bench/peers/run.py"),
+    "kits": Command("bench/kits"),
     "proxy": Command("bench/proxy.py"),
     "transport": Command("bench/transport.py"),
     "turns": Command("bench/turns.py"),

@@ -1,0 +1,186 @@
+"""Recorded sessions as OpenAI-chat messages, and what each library makes of one at a window."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trimtab
+
+BENCH = Path(__file__).resolve().parents[1]
+sys.path.append(str(BENCH / "peers"))
+
+import run as peers  # noqa: E402
+
+Message = dict[str, Any]
+MODEL = "gpt-5"
+"""Whose tokens are counted (o200k)."""
+WINDOW = 32_000
+SIZES = range(int(1.3 * WINDOW), 130_000)
+"""Tokens of the sessions taken: they outgrow the window; and not hours of work."""
+SOURCES = ("agentv", "context-evaluator", "entire-cli", "entire-skills", "oh-my-posh")
+EACH = 1
+"""Sessions of each source: the first of these sizes in which the user speaks at least three times.
+"""
+OTHERS = {
+    "LangChain ClearToolUsesEdit": "langchain-clear",
+    "LangChain SummarizationMiddleware": "langchain-summarize",
+    "headroom compress": "headroom",
+}
+"""Row of bench/peers/run.py → its name in worker.py there."""
+KEYS = {"openai-responses": "input"}
+
+
+@dataclass(frozen=True)
+class Session:
+    """A conversation up to its last model call.  ``name``: where it is from."""
+
+    name: str
+    messages: list[Message]
+
+
+def folder() -> Path:
+    """Where the transcripts are."""
+    named = os.environ.get("TRIMTAB_DATA")
+    return Path(named) if named else BENCH.parents[1] / "shared" / "data"
+
+
+def sessions() -> list[Session]:
+    """The sessions that are measured."""
+    found = list[Session]()
+    for source in SOURCES:
+        own = list[Session]()
+        with gzip.open(folder() / f"{source}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                record = json.loads(line)
+                if record["meta"]["stats"]["tokens_o200k"] not in SIZES:
+                    continue
+                messages = list(_chat(record))
+                if sum(message["role"] == "user" for message in messages) >= 3:
+                    own.append(Session(f"{source} {len(own) + 1}", messages))
+                if len(own) == EACH:
+                    break
+        found += own
+    return found
+
+
+def _chat(record: dict[str, Any]) -> Iterator[Message]:
+    """Its messages in OpenAI's chat format, texts as strings, up to the last of a tool or the
+    user."""
+    body = {KEYS.get(record["format"], "messages"): record["messages"]}
+    done = trimtab.convert(body, "openai-chat", format=record["format"], model=record["model"])
+    messages: list[Message] = done.request["messages"]
+    while messages and messages[-1]["role"] == "assistant":
+        messages = messages[:-1]
+    for message in messages:
+        plain, content = dict(message), message.get("content")
+        if isinstance(content, list):
+            plain["content"] = "\n".join(_parts(content))
+        if "tool_calls" in message:
+            plain["tool_calls"] = [_function(call) for call in message["tool_calls"]]
+        yield plain
+
+
+def _function(call: Message) -> Message:
+    """A call of a custom tool as one of a function: LangChain raises on the former."""
+    if "custom" not in call:
+        return call
+    arguments = json.dumps({"input": call["custom"]["input"]})
+    function = {"name": call["custom"]["name"], "arguments": arguments}
+    return {"id": call["id"], "type": "function", "function": function}
+
+
+def _parts(content: Sequence[Message]) -> Iterator[str]:
+    return (str(part.get("text") or "") for part in content)
+
+
+def texts(message: Message) -> Iterator[str]:
+    """What the model reads of a message: its text, the values of its calls' arguments."""
+    content = message.get("content") or ""
+    yield from _parts(content) if isinstance(content, list) else [str(content)]
+    for call in message.get("tool_calls") or ():
+        yield from _values(json.loads(call["function"]["arguments"] or "{}"))
+
+
+def _values(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _values(one)
+    else:
+        yield str(value)
+
+
+# --- what is made of them ---
+
+
+class Trimtab:
+    """Default settings, without an output reserve."""
+
+    name = "trimtab"
+
+    def __call__(self, messages: list[Message]) -> list[Message]:
+        fitted = trimtab.fit({"model": MODEL, "messages": messages}, WINDOW, reserve=0)
+        sent: list[Message] = fitted.request["messages"]
+        return sent
+
+
+class Newest:
+    """conpact's baseline: the newest five messages."""
+
+    name = "newest 5 messages (conpact's Recent-5)"
+
+    def __call__(self, messages: list[Message]) -> list[Message]:
+        return messages[-5:]
+
+
+class Peer:
+    """Another library, in its environment and process, called once for each conversation."""
+
+    def __init__(self, row: str) -> None:
+        peer = next(one for one in peers.PEERS if one.name == row)
+        if failed := peers.install(peer):
+            raise RuntimeError(f"{row} cannot be installed: {failed}")
+        self.name = f"{row} {peers.version(peer, peer.packages[0])}"
+        worker = str(Path(__file__).with_name("peer_worker.py"))
+        self._process = subprocess.Popen(
+            [str(peers.python_of(peer)), worker, OTHERS[row], str(WINDOW)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, encoding="utf-8",
+        )  # fmt: skip
+
+    def __call__(self, messages: list[Message]) -> list[Message]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(messages) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}: {answer['error']}")
+        return [messages[one] if isinstance(one, int) else one for one in answer["messages"]]
+
+
+def libraries() -> Iterator[Any]:
+    """Each as a function of the messages; a line on standard error where one is not there."""
+    yield from (Trimtab(), Newest())
+    for row in OTHERS:
+        try:
+            yield Peer(row)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+
+
+def tokens(messages: Sequence[Message]) -> int:
+    """As trimtab counts them."""
+    return trimtab.count_tokens({"model": MODEL, "messages": list(messages)})
+
+
+def is_accepted(messages: Sequence[Message]) -> bool:
+    """Whether the provider's rules are kept."""
+    return not trimtab.check({"model": MODEL, "messages": list(messages)})
