@@ -43,7 +43,8 @@ def dropped_lines(found: Sequence[Session], outputs: Outputs) -> str:
             for category, totals in report["totals"].items():
                 counts.update({(category, key): number for key, number in totals.items()})
         rows.append((
-            name, *_sizes(sent), *(_share(counts[one, "kept"], counts[one, "dropped"]) for one in CATEGORIES),
+            name, *_sizes(sent),
+            *(_share(counts[one, "kept"], counts[one, "dropped"]) for one in CATEGORIES),
             ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items())),
         ))  # fmt: skip
     return table(("library", *SIZES, *CATEGORIES, "verdicts"), rows)

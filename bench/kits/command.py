@@ -92,4 +92,4 @@ def beside(names: Sequence[str]) -> int:
     ]  # fmt: skip
     for one in started:
         print(one.communicate()[0], end="", flush=True)
-    return max(one.returncode for one in started)
+    return int(any(one.returncode for one in started))

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 
-from worker import SHRINKERS  # noqa: E402
+from worker import SHRINKERS
 
 
 def answer(name: str, window: int, messages: list[dict[str, Any]]) -> dict[str, Any]:
