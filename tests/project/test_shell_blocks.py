@@ -36,6 +36,7 @@ NOT_RUN = {
     "pytest --conform": "takes minutes: tests/lab/testing/test_conformance.py has its options",
     "python bench/answerable": MINUTES,
     "python bench/peers/run.py": MINUTES,
+    "python bench/kits": MINUTES,
 }
 """How a command begins, and why it is not run."""
 VERDICTS = {
