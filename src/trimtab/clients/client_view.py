@@ -103,15 +103,15 @@ class ClientView(SuggestsNames):
         name = handle_in(handle)
         return self._of_handle(name, lambda one: one.undo(name))
 
-    def pin(self, handle: str = "", *, text: str = "", file: str = "") -> None:
+    def pin(self, handle: str | ReportEdit = "", *, text: str = "", file: str = "") -> None:
         """Keep something whole from now on: the newest block with these words (``text``), the
         newest read of a path (``file``), or what an edit left, by its handle.  See
         ``Session.pin``."""
-        self._change_pin(Session.pin, handle, text, file)
+        self._change_pin(Session.pin, handle_in(handle), text, file)
 
-    def unpin(self, handle: str = "", *, text: str = "", file: str = "") -> None:
+    def unpin(self, handle: str | ReportEdit = "", *, text: str = "", file: str = "") -> None:
         """Remove a pin, named as for ``pin``."""
-        self._change_pin(Session.unpin, handle, text, file)
+        self._change_pin(Session.unpin, handle_in(handle), text, file)
 
     def pins(self) -> list[str]:
         """What is pinned: handles, ``text:…``, ``file:…`` and refs, as ``Session.pins``."""

@@ -184,21 +184,23 @@ class EditHistory(SuggestsNames):
 
     # --- pins, undo and reports ---
 
-    def pin(self, ref: str = "", *, text: str = "", file: str = "", conversation: str = "") -> None:
+    def pin(
+        self, ref: str | ReportEdit = "", *, text: str = "", file: str = "", conversation: str = ""
+    ) -> None:
         """Keep something whole from now on, as long as it fits.  ``text``: the newest block that
         has these words; ``file``: the newest read of this path and the calls about it since then;
-        both come back whole where they were cut.  ``ref``: a block's ref in a report, or the handle
-        of an edit, whose blocks stay as the edit left them.  For what must be kept in any case use
+        both come back whole where they were cut.  ``ref``: a block's ref in a report, or an edit or
+        its handle, whose blocks stay as the edit left them.  For what must be kept in any case use
         the setting ``pins``.  ``conversation``: its id in the store; "": the one fitted last.
         Raises UnknownHandle."""
-        named, pins = self._named(ref, text, file, conversation)
+        named, pins = self._named(handle_in(ref), text, file, conversation)
         self._add(named, lambda journal: journal.pinned(pins))
 
     def unpin(
-        self, ref: str = "", *, text: str = "", file: str = "", conversation: str = ""
+        self, ref: str | ReportEdit = "", *, text: str = "", file: str = "", conversation: str = ""
     ) -> None:
         """Remove a pin, named as for ``pin``.  Raises UnknownHandle."""
-        named, pins = self._named(ref, text, file, conversation)
+        named, pins = self._named(handle_in(ref), text, file, conversation)
         self._add(named, lambda journal: journal.pinned(pins, pin=False))
 
     def pins(self, conversation: str = "") -> list[str]:

@@ -417,6 +417,7 @@ def test_doctor_says_what_is_wrong_and_the_line_that_mends_it(aider, tmp_path):
     assert "no  gemini\n" in out
     assert "set GEMINI_API_KEY" in out
     assert "ok  codex: trimtab run codex sends to https://api.openai.com/v1" in out
+    assert "; starts to cut at " in out
     assert "ok  aider: " in out
     assert "--  claude: not installed\n      npm install -g @anthropic-ai/claude-code" in out
 

@@ -435,3 +435,18 @@ def test_the_signature_of_a_call_that_stays_stays() -> None:
         if content["role"] == "model" and "functionCall" in content["parts"][0]:
             assert content["parts"][0]["thoughtSignature"].startswith("sig")
             assert "thoughtSignature" not in content["parts"][1]
+
+
+@pytest.mark.parametrize(
+    ("format", "request_"),
+    [("gemini", {"cachedContent": "cachedContents/x"}), ("gemini", {"contents": "hello"}),
+     ("gemini", {"contents": {"role": "user", "parts": [{"text": "hello"}]}}),
+     ("openai-chat", {"messages": "hello"}), ("anthropic", {"messages": "hello"}),
+     ("bedrock", {"messages": "hello"})],
+)  # fmt: skip
+def test_what_is_no_list_of_messages_is_sent_as_it_is_and_no_rule_raises(
+    format: str, request_: Any
+) -> None:
+    fitted = trimtab.fit(request_, window=10_000, format=format)
+    assert fitted.request is request_
+    assert fitted.report.warnings == ()

@@ -128,3 +128,21 @@ def test_a_pin_names_one_thing() -> None:
     for words in ({}, {"text": "a", "file": "b"}, {"ref": "x.0", "text": "a"}):
         with pytest.raises(InvalidSetting, match="one of a ref, text= and file="):
             session().pin(**words)
+
+
+def test_an_edit_of_a_report_is_pinned_and_unpinned_as_its_handle_is() -> None:
+    own = trimtab.Session(window=3_000, reserve=0)
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for n in range(9):
+        function = {"name": "read", "arguments": json.dumps({"path": f"{n}.py"})}
+        call = {"id": f"call_{n}", "type": "function", "function": function}
+        text = "\n".join(f"line_{n}_{m} = {m * 7919}" for m in range(90))
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"call_{n}", "content": text},
+        ]
+    edit = own.fit(messages).report.edits[0]
+    own.pin(edit)
+    assert own.pins() != []
+    own.unpin(edit)
+    assert own.pins() == []

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.amounts import many
+from trimtab.formats.engine.parts import value_at
 from trimtab.formats.engine.rule import Finding, Repair, Rule, Scan, reports
 from trimtab.formats.repair.pairing import rename_all
 from trimtab.jsontext import paths
@@ -241,6 +242,8 @@ def insert_first_user(
 ) -> Iterator[Repair]:
     """A short user message before the model's first."""
     for finding in findings:
+        if not isinstance(value_at(tree, transcript.base), list):
+            continue  # one text or object, or cached content: sent as it is
         message = transcript.format.text_message("user", BEGIN)
         path = finding.path if len(finding.path) > len(transcript.base) else (*finding.path, 0)
         yield Repair(path, "a first user message was added", (Insert(path, message),))

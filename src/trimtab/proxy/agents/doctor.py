@@ -73,6 +73,6 @@ def _agent(agent: Agent, place: LaunchContext) -> SetupFinding:
     first = setup.upstreams[0]
     more = f" and {len(setup.upstreams) - 1} more" if len(setup.upstreams) > 1 else ""
     return SetupFinding(
-        True, f"{agent.name}: trimtab run {agent.name} sends to {first.url}{more}; acts at "
-        f"{agent.trigger:.0%} of the window, before the agent compacts ({agent.compacts})",
+        True, f"{agent.name}: trimtab run {agent.name} sends to {first.url}{more}; starts to cut "
+        f"at {agent.trigger:.0%} of the window, before the agent compacts ({agent.compacts})",
     )  # fmt: skip
