@@ -99,9 +99,9 @@ def test_a_request_larger_than_its_model_takes_would_have_been_refused_and_a_bud
 
 
 def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_failures_do_not():
-    survived = RequestRecord(1, 0.0, arrived=9, sent=9, status=200, refusals=((400, "too_long"),))
+    survived = RequestRecord(1, 0.0, sends=2, status=200, refusals=((400, "too_long"),))
     refused = RequestRecord(2, 0.0, arrived=9, sent=9, status=400, refusals=((400, "too_long"),))
-    busy = RequestRecord(3, 0.0, arrived=9, sent=9, status=200, refusals=((429, "rate"),))
+    busy = RequestRecord(3, 0.0, sends=2, status=200, refusals=((429, "rate"),))
     missing = RequestRecord(4, 0.0, arrived=9, sent=9, status=404, refusals=((404, "other"),))
     activity = ended(survived, refused, busy, missing)
     assert activity.line().startswith("2 of 3 requests would have been refused; 1 still was.")
@@ -110,6 +110,16 @@ def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_fail
     assert session_status(nothing, "", recall=False)["outcome"] == ""
     page = home(nothing, RecentRequests(), 0.0, "", Choice()).decode()
     assert "None of 1 request would have been refused." in page
+
+
+def test_a_refusal_in_a_stream_that_began_with_200_is_no_answer():
+    """Before: "1 of 1 request would have been refused; all were answered"."""
+    body = {"model": "gpt-5.1", "input": "Hello.", "max_output_tokens": 128_000, "stream": True}
+    with StrictProvider(window=40_000) as provider, proxied(provider.url, window=40_000) as server:
+        status, _, said = ask(server.url, "POST", "/v1/responses", json.dumps(body), JSON)
+        assert (status, b"context_length_exceeded" in said) == (200, True)
+        line = settled(server).proxy.addons.records.activity.line()
+    assert line == "1 request failed"
 
 
 def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):

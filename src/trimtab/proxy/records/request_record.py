@@ -90,8 +90,8 @@ class RequestRecord:
 
     @property
     def answered(self) -> bool:
-        """Whether the provider answered."""
-        return 0 < self.status < 400
+        """Whether the provider answered.  A stream may begin with 200 and say a refusal."""
+        return 0 < self.status < 400 and len(self.refusals) < self.sends
 
     @property
     def was_refused(self) -> bool:
