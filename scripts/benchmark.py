@@ -42,23 +42,30 @@ class Command(NamedTuple):
 
 
 REPLAY = "-m trimtab replay {data}"
-OURS = f"{REPLAY} --above 1.3 --policy trimtab --columns all --window"
+OURS = f"{REPLAY} --above 1.3 --policy trimtab --prices claude-1h --columns all --window"
 OTHERS = (
-    "OwnCompaction", "LangChainClear", "LangChainSummarize", "Headroom",
+    "OwnCompaction", "LangChainClear", "LangChainSummarize", "DeepAgents", "Headroom",
 )  # fmt: skip
-PEERS = ",".join(
-    ["none", "trimtab", "trimtab:economy", *(f"bench/peers/policies.py:{name}" for name in OTHERS)]
-)
-WINDOWS = f"{REPLAY} --window 32k,100k --each 2 --policy {PEERS} --prices"
+SLOW = ("LiteLLMCompress", "StrandsSliding", "StrandsSummarizing")
+"""More than a tenth of a second a call: at two windows."""
+
+
+def _policies(*own: str, others: tuple[str, ...]) -> str:
+    return ",".join([*own, *(f"bench/peers/policies.py:{name}" for name in others)])
+
+
+PLAYED = _policies("none", "trimtab", "trimtab:economy", others=OTHERS)
+WINDOWS = f"{REPLAY} --window 32k,60k,100k,200k --each 2 --policy {PLAYED} --prices"
 COMMANDS = {
     "windows": Command(f"{WINDOWS} claude-5m"),
     "windows-1h": Command(f"{WINDOWS} claude-1h"),
     "windows-pooled": Command(f"{WINDOWS} claude-5m --columns all --by all"),
-    "replay-32k": Command(f"{OURS} 32k"),
-    "replay-60k": Command(f"{OURS} 60k"),
+    "windows-slow": Command(
+        f"{REPLAY} --window 32k,100k --each 2 --policy {_policies(others=SLOW)} --prices claude-5m"
+    ),
+    "replay-32k": Command(f"{OURS} 32k --each 5"),
     "replay-100k": Command(f"{OURS} 100k"),
-    "replay-200k": Command(f"{OURS} 200k"),
-    "pooled-32k": Command(f"{OURS} 32k --by all"),
+    "pooled-32k": Command(f"{OURS} 32k --each 5 --by all"),
     "pooled-100k": Command(f"{OURS} 100k --by all"),
     "fleet": Command("bench/fleet figures", quick=True),
     "peers": Command("bench/peers/run.py"),

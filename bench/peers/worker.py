@@ -165,7 +165,7 @@ def _plain(call: Callable[[Messages], tuple[Messages, dict[str, str]]]) -> Shrin
     """Wrap a library that takes and returns lists of dicts."""
 
     def shrink(messages: Messages) -> dict[str, Any]:
-        copies = [_with_text(message) for message in copy.deepcopy(messages)]
+        copies = [_with_text(message) for message in _functions(messages)]
         numbers = {json.dumps(m, sort_keys=True): number for number, m in enumerate(copies)}
         before = time.process_time()
         kept, originals = call(copies)

@@ -78,7 +78,7 @@ class _Agent:
         # A checkpoint keeps what a middleware hides from the graph's output; one at a time.
         thread: Any = {"configurable": {"thread_id": "conformance"}}
         if self._state:
-            self._agent.update_state(thread, self._state, as_node="model")
+            self._agent.update_state(thread, self._state, as_node="tools")
         self._agent.invoke({"messages": fresh}, thread, durability="exit")
         after = self._agent.get_state(thread).values
         self._saver.delete_thread("conformance")
