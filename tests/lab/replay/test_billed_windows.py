@@ -44,7 +44,7 @@ def test_what_is_refused_is_what_the_provider_would_have_counted_above_the_windo
     assert 0 < refused < len(tokens)
     assert verdict.refusals_of(everything) == pytest.approx(refused, abs=1)
     assert verdict.refusals_of(ours) == 0
-    assert everything.figures["dollars"] == pytest.approx(paid, rel=0.05)
+    assert everything.figures["full_dollars"] == pytest.approx(paid, rel=0.05)
 
 
 def test_without_usage_a_window_is_in_our_tokens(
@@ -56,7 +56,7 @@ def test_without_usage_a_window_is_in_our_tokens(
     assert RecordingIndex(recording).room(WINDOW) < 0.7 * WINDOW
     results = job_runner.replay([plain], policies=["none"], windows=[WINDOW], workers=1)
     [everything] = summary.ReplaySummary.of(results).pooled
-    assert everything.figures["dollars"] < 0.7 * paid
+    assert everything.figures["full_dollars"] < 0.7 * paid
 
 
 def test_a_window_that_system_text_and_tools_fill_is_named(
