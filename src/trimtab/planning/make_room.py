@@ -47,7 +47,7 @@ def make_room(planner: Planner) -> None:
             _attempt(planner, "cut of pastes", partial(_cut_pastes, planner, goal))
         crosses = state.tokens > enough and planner.inputs.drops
         if crosses and (came_over or not _was_fitted_before(planner)):
-            room = max(0, bounds.trigger - eligibility.min_fixed)
+            room = max(0, bounds.trigger - eligibility.min_fixed) if bounds.lasts else 0
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(fold_user_turns, planner, first, anew))
         planner.strip_notes(lambda: state.tokens <= bounds.trigger)
@@ -83,7 +83,7 @@ trigger, the user's words are not folded."""
 LEFT_FREE = 0.21, 0.3
 """The share of the room that a fold of the user's words leaves free: for a new fold, and if earlier
 folds are rewritten, as every time in a long chat.  Such a fold rewrites the request from its
-beginning, so it should seldom be needed."""
+beginning, so it should seldom be needed.  A target that the user set is kept to (``lasts`` 0)."""
 
 
 def _cut_pastes(planner: Planner, goal: int) -> None:

@@ -174,3 +174,18 @@ def test_turns_whose_fold_is_larger_than_they_are_stay_as_they_were(
     assert fit(case, case["request"], window).report.minimum <= window
     assert sizes
     assert all(after <= before for before, after in sizes)
+
+
+@pytest.mark.parametrize("target", [0.6, 0.8, 1.0])
+def test_a_target_of_the_user_s_is_kept_to_where_his_turns_are_folded(target):
+    messages = []
+    for item in range(1, 41):
+        note = f"Item {item}: please note that shelf {7 * item} belongs to team {13 * item}."
+        messages += [
+            {"role": "user", "content": note},
+            {"role": "assistant", "content": f"Noted, item {item}."},
+        ]
+    request = {"model": "gpt-5", "messages": [*messages, {"role": "user", "content": "Go on."}]}
+    fitted = trimtab.fit(request, 600, reserve=0, target=target)
+    goal = int(re.search(r"Target: (\d+),", str(fitted.report))[1])
+    assert 0.95 * goal <= fitted.tokens_after <= goal
