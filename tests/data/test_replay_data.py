@@ -53,8 +53,8 @@ def test_policies_differ_as_they_should_on_real_sessions() -> None:
         line.policy: line.figures for line in summary.summarize(results, by=lambda result: "all")
     }
     everything, ours, bound = (figures[n] for n in ("none", "trimtab", "oracle"))
-    assert everything["g1"] == everything["lines"] == 100
-    assert everything["cost"] == pytest.approx(1)
+    assert everything["g1"] < 100 > everything["answered"]  # a refused request keeps nothing
+    assert everything["cost"] < 1
     assert everything["over"] > 0
     assert (ours["over"], ours["invalid"], ours["failed"]) == (0, 0, 0)
     assert ours["handle"] == 100

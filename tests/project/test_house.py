@@ -35,7 +35,7 @@ LAZY |= {"typing_extensions"}  # for type checkers alone
 LAZY |= {"anthropic", "google", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 LAZY |= {"jinja2", "markupsafe", "prometheus_client"}  # of pages and metrics
-LAZY |= {"langchain", "langchain_core"}  # a target of the conformance suite
+LAZY |= {"langchain", "langchain_core", "langgraph"}  # a target of the conformance suite
 LAZY |= {"shtab"}  # the command line's
 LAZY |= {"PIL"}  # of images that are made smaller
 """Third-party, and only within a function."""
