@@ -142,6 +142,4 @@ def _like(answer: Any, tree: Any) -> Any:
     if isinstance(answer, dict):
         return tree
     made = type(answer)(**tree)
-    with suppress(AttributeError, ValueError):
-        made._hidden_params = answer._hidden_params
-    return made
+    return answer.model_copy(update=dict(made)) if hasattr(answer, "model_copy") else made
