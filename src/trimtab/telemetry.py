@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+from trimtab.errors import TrimtabError
 from trimtab.events import EditEvent, Event, FitEvent, OnEvent, RefusalEvent, RetryEvent
 from trimtab.formats.registry import FORMATS
 
@@ -23,6 +24,9 @@ METRICS = {
     "trimtab.retry.duration": ("histogram", "s", "time from a refusal to the end of the retry"),
 }
 """Name → instrument, unit, description."""
+
+
+_CAUSE_CHARS = 300
 
 
 @cache
@@ -45,6 +49,15 @@ def fault(where: str, error: BaseException) -> None:
         trace = trace.tb_next
     at = f" at {trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else ""
     logger().warning("fault in %s: %s%s", where, type(error).__name__, at)
+
+
+def cause(error: Exception) -> str:
+    """The type of an error for a log line, and the text of one of ours.
+
+    The text of any other, of a counter say, may quote a request.
+    """
+    text = f": {error}"[:_CAUSE_CHARS] if isinstance(error, TrimtabError) else ""
+    return type(error).__name__ + text
 
 
 def listening(on_event: OnEvent | None) -> bool:

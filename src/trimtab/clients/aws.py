@@ -21,7 +21,7 @@ from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
 from trimtab.retry.own_header import HEADER, ROUNDS
 from trimtab.retry.refusals.response_errors import event_verdict
-from trimtab.telemetry import logger
+from trimtab.telemetry import cause, logger
 
 if TYPE_CHECKING:
     from trimtab.formats.bedrock.answers import BedrockRewriter
@@ -221,7 +221,7 @@ class _Hooks:
                     self._join_rounds(call, parsed, fields)
                 return None
         except Exception as error:
-            logger().warning("not sent again: %s: %s", type(error).__name__, error)
+            logger().warning("not sent again: %s", cause(error))
             return None
         request_dict["body"] = step.request
         return 0.0

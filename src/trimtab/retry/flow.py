@@ -62,7 +62,7 @@ from trimtab.retry.refusals import Refusal, classify
 from trimtab.retry.truncation_check import Counts
 from trimtab.sessions.response_chains import state_named
 from trimtab.settings import NO_WINDOW
-from trimtab.telemetry import emit, listening, logger
+from trimtab.telemetry import cause, emit, listening, logger
 
 MAX_SIZE_SENDS = 3
 """Sends of one request that is refused for its size."""
@@ -111,7 +111,7 @@ def flow(
     except Exception as error:
         if strict:
             raise
-        logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
+        logger().warning("not sent again: %s", cause(error))
         done = Done(run.accepted, run.attempt, None)
     stats.count(done.fitted, answered=done.accepted, sends=done.attempts)
     stats.refusals += len(done.refusals)
@@ -221,7 +221,7 @@ class _RequestFlow:
         except Exception as error:
             if self.strict:
                 raise
-            logger().warning("sent unchanged: %s: %s", type(error).__name__, _short(error))
+            logger().warning("sent unchanged: %s", cause(error))
         return None
 
     def _fit(self, request: Any, **words: Any) -> Fitted:
@@ -254,7 +254,7 @@ class _RequestFlow:
         except CannotFit as error:
             self.cannot_fit = error
         except Exception as error:
-            logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
+            logger().warning("not sent again: %s", cause(error))
         return None
 
     def _reduced(self, refusal: Refusal) -> Fitted | None:
@@ -553,10 +553,6 @@ def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:
 
 def _counts(theirs: int, fitted: Fitted) -> Counts:
     return Counts(theirs, int(fitted.tokens_after / max(facts_of(fitted).factor, 1.0)))
-
-
-def _short(error: Exception) -> str:
-    return str(error)[:300]
 
 
 __all__ = ["Accepted", "Done", "Fit", "Flow", "Refused", "Send", "SendStats", "flow"]

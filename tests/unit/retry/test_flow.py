@@ -510,7 +510,7 @@ def test_an_error_of_ours_sends_what_came():
 def test_an_error_of_ours_after_the_answer_is_a_warning_and_the_answer_stands(caplog):
     class Broken(LearnedLimits):
         def accepted(self, *told):
-            raise OSError("the disk is gone")
+            raise trimtab.errors.StoreError("the disk is gone")
 
     learned, body = Broken(), big("openai-chat", 2)
     learned.put("k", ModelLimits(limit=900_000, exactness="exact"))
@@ -605,3 +605,22 @@ def test_a_refused_compaction_that_nothing_mends_is_passed_on(code):
     with pytest.raises(StopIteration) as stop:
         run.send(compaction_refusal(code))
     assert not stop.value.value.accepted
+
+
+@EVERY
+def test_an_error_that_is_none_of_ours_is_logged_by_its_type_since_its_text_may_quote_a_request(
+    format, caplog
+):
+    def fails(request, **_):
+        raise ValueError("disallowed text: xylophone")
+
+    got = drive(StrictProvider(), format, big(format, 2), fails)
+    assert got.done.accepted
+    assert "sent unchanged: ValueError" in caplog.text
+    assert "xylophone" not in caplog.text
+
+    def fails_as_we_do(request, **_):
+        raise trimtab.errors.StoreError("no answer from redis")
+
+    drive(StrictProvider(), format, big(format, 2), fails_as_we_do)
+    assert "sent unchanged: StoreError: no answer from redis" in caplog.text

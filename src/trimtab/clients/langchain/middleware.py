@@ -47,7 +47,7 @@ from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.session import learned_limits
 from trimtab.settings import Settings, with_keywords
-from trimtab.telemetry import logger
+from trimtab.telemetry import cause, logger
 
 Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -252,4 +252,4 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
 
 def failed(error: Exception) -> None:
     """Log an error of ours; it never breaks the agent's turn."""
-    logger().warning("the conversation is sent as it is: %s: %s", type(error).__name__, error)
+    logger().warning("the conversation is sent as it is: %s", cause(error))
