@@ -19,7 +19,14 @@ from trimtab.cli.options import add_settings, given_options, given_settings
 from trimtab.cli.store_options import own_store
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import InvalidSetting
-from trimtab.proxy.config.settings import OPTIONS, ProxySettings, from_environment, load
+from trimtab.proxy.config.settings import (
+    CLIENT_TOKEN_VARIABLE,
+    OPTIONS,
+    TOKEN_VARIABLE,
+    ProxySettings,
+    from_environment,
+    load,
+)
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.setting_kinds import Declared
 
@@ -30,6 +37,11 @@ FIT = {
 }
 """The settings that don't depend on a request; the proxy sets ``recall`` itself if it offers the
 tool."""
+
+NO_CLIENT_TOKEN = (
+    f"no token for clients: they need {TOKEN_VARIABLE}, which opens the dashboard and the "
+    f"originals of every tenant: set {CLIENT_TOKEN_VARIABLE} and give them that one"
+)
 
 
 def _shared(parser: ArgumentParser, options: Mapping[str, Declared]) -> None:
@@ -92,6 +104,8 @@ def _settings(args: Namespace) -> ProxySettings:
 
 def run_proxy(args: Namespace) -> int:
     """Serve until stopped."""
+    import logging
+
     from trimtab.proxy import Proxy, Server
     from trimtab.proxy.config import log_lines
 
@@ -99,6 +113,8 @@ def run_proxy(args: Namespace) -> int:
     log_lines.set_up(args.log_format)
     for warning in settings.warnings:
         log_lines.say(warning)
+    if settings.clients_hold_its_token:
+        log_lines.say(NO_CLIENT_TOKEN, level=logging.WARNING)
     if settings.workers > 1:
         return _run_workers(args, settings)
     server = Server(Proxy(settings), reread=lambda: _settings(args))

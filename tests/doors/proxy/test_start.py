@@ -61,6 +61,34 @@ def test_a_preset_that_is_none_is_refused_with_those_there_are(command, capsys):
     assert "in-place" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("options", "clients_token", "warned"),
+    [
+        (["--listen", "0.0.0.0:0"], "", True),
+        (["--listen", "0.0.0.0:0"], "for-clients", False),
+        (["--listen", "0.0.0.0:0", "--no-require-token"], "", False),
+        (["--listen", "127.0.0.1:0", "--tenants", "key", "--require-token"], "", True),
+        (["--listen", "127.0.0.1:0", "--require-token"], "", False),
+        (["--listen", "127.0.0.1:0"], "", False),
+    ],
+)
+def test_a_proxy_for_several_people_without_a_token_for_clients_warns_at_its_start(
+    options, clients_token, warned, workers, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRIMTAB_PROXY_TOKEN", "for-admins")
+    monkeypatch.setenv("TRIMTAB_PROXY_CLIENT_TOKEN", clients_token)
+    monkeypatch.setattr("trimtab.proxy.config.log_lines.set_up", lambda *_: None)
+    monkeypatch.setattr("trimtab.proxy.Server.run", lambda _: None)
+    monkeypatch.setattr("trimtab.proxy.workers.serve", lambda *_: 0)
+    assert main(["proxy", *options, "--workers", workers]) == 0
+    lines = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(lines) == warned
+    assert all("set TRIMTAB_PROXY_CLIENT_TOKEN and give them that one" in line for line in lines)
+    assert "for-admins" not in caplog.text
+
+
 def test_a_settings_file_that_is_not_there_is_said_plainly(capsys):
     assert main(["proxy", "--config", "no-such.toml"]) == 2
     assert capsys.readouterr().err == (

@@ -40,7 +40,7 @@ from trimtab.settings import Settings, naming_nearest
 from trimtab.suggestions import nearest
 
 PREFIX = "TRIMTAB_PROXY_"
-TOKEN_VARIABLE = f"{PREFIX}TOKEN"
+TOKEN_VARIABLE, CLIENT_TOKEN_VARIABLE = f"{PREFIX}TOKEN", f"{PREFIX}CLIENT_TOKEN"
 DEFAULT_FIT = Settings(reserve_share=0.2)
 """Defaults of ``fit`` in the proxy.  ``reserve_share``: an agent that asks for 128,000 output
 tokens must not leave 72,000 tokens of a window of 200,000, and none of 100,000."""
@@ -238,6 +238,12 @@ class ProxySettings:
     def asks_for_token(self) -> bool:
         """Whether every request must carry the token."""
         return not self.local if self.require_token is None else self.require_token
+
+    @property
+    def clients_hold_its_token(self) -> bool:
+        """Whether several people have to send the token that opens every page."""
+        is_shared = not (self.local and self.one_tenant)
+        return is_shared and self.asks_for_token and not self.client_token
 
     def checked(self) -> ProxySettings:
         """These settings.  Raises InvalidSetting if they contradict each other."""
