@@ -63,6 +63,12 @@ def test_a_bomb_is_sent_as_it_came_and_never_planned(name):
         assert settled(server).proxy.addons.records.activity.totals["turns"] == 0
         assert [seen.body for seen in provider.requests] == [body]
         assert server.proxy.held.now == 0
+        assert counted_unread(server)
+
+
+def counted_unread(server) -> bool:
+    """Whether the metrics have one request that passed unread, for an operator's alarm."""
+    return 'trimtab_errors_total{kind="unread"} 1.0' in server.proxy.addons.metrics.text()
 
 
 def test_a_request_beyond_its_time_is_sent_as_it_came(monkeypatch):
@@ -75,6 +81,15 @@ def test_a_request_beyond_its_time_is_sent_as_it_came(monkeypatch):
         assert ask(server.url, "POST", PATH, body, JSON)[0] == 200
         assert settled(server).proxy.addons.records.activity.totals["turns"] == 0
         assert provider.requests[0].body == body
+        assert counted_unread(server)
+
+
+def test_a_body_above_max_bytes_counts_as_unread_and_a_read_one_does_not():
+    with raw_provider(answered) as provider, proxied(provider.url, max_bytes=2_000) as server:
+        assert ask(server.url, "POST", PATH, chat(1), JSON)[0] == 200
+        assert not counted_unread(settled(server))
+        assert ask(server.url, "POST", PATH, chat(1_000), JSON)[0] == 200
+        assert counted_unread(settled(server))
 
 
 def test_a_client_that_hangs_up_stops_the_planning(monkeypatch):

@@ -18,7 +18,7 @@ from trimtab.errors import MissingExtra
 from trimtab.proxy.addons.base import Addon, Core, repeated
 from trimtab.proxy.addons.records import SECONDS, Records
 from trimtab.proxy.exchange.exchange import HUNG_UP, Exchange
-from trimtab.proxy.exchange.provider_call import FAULT
+from trimtab.proxy.exchange.provider_call import FAULT, TOO_SLOW
 from trimtab.request.fitted import facts_of
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
@@ -49,7 +49,7 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "trimtab_gateway_rows_total": ("Rows of gateways: arrived, shortened.", ("kind",)),
     "trimtab_gateway_tokens_total": ("Tokens in those rows: arrived, kept.", ("kind",)),
     "trimtab_errors_total": (
-        "What went wrong: upstream, client, or a fault of ours.",
+        "What went wrong: upstream, client, a fault of ours, or a request that passed unread.",
         ("kind",),
     ),
 }
@@ -137,6 +137,8 @@ class Metrics(Addon):
         if error or exchange.note == FAULT:
             kind = "fault" if FAULT in (error, exchange.note) else "upstream"
             self.count("trimtab_errors_total", kind="client" if error == HUNG_UP else kind)
+        if exchange.unread or exchange.note == TOO_SLOW:
+            self.count("trimtab_errors_total", kind="unread")
         for call in exchange.calls:
             if call.fits:
                 self._took("trimtab_fit_seconds", call.fit_milliseconds / 1000)
