@@ -33,6 +33,19 @@ def refusals(refused: int, calls: int, still_refused: int = 0, *, played: bool =
     return f"{refused:,} of {many(calls, 'request')} would have been refused; {after}."
 
 
+def within_budget(larger: int, calls: int) -> str:
+    """The same sentence where the window is a budget: smaller than the model's own.
+
+    >>> within_budget(11, 21)
+    '11 of 21 requests were larger than your window and were cut; the model would have taken them.'
+    """
+    were, them = ("was", "it") if larger == 1 else ("were", "them")
+    return (
+        f"{larger:,} of {many(calls, 'request')} {were} larger than your window and {were} cut; "
+        f"the model would have taken {them}."
+    )
+
+
 def money(spent: float, otherwise: float, other: str = "with everything sent") -> str:
     """A sentence that compares two sums in US dollars.
 

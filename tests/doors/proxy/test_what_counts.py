@@ -98,6 +98,16 @@ def test_a_request_larger_than_its_model_takes_would_have_been_refused_and_a_bud
     assert ended(taught).line().startswith("1 of 1 request would have been refused")
 
 
+def test_where_the_window_is_a_budget_the_sentence_says_so():
+    """Before: "None of 2 requests would have been refused", over bars above the window."""
+    budget = RequestRecord(1, 0.0, arrived=130_000, sent=90_000, window=100_000, status=200)
+    small = RequestRecord(2, 0.0, arrived=9_000, sent=9_000, window=100_000, status=200)
+    activity = ended(budget, small)
+    said = "1 of 2 requests was larger than your window and was cut; the model would have taken it."
+    assert session_status(activity, "", recall=False)["outcome"] == said
+    assert said in home(activity, RecentRequests(), 0.0, "", Choice()).decode()
+
+
 def test_what_was_refused_counts_whether_its_client_saw_it_or_not_and_other_failures_do_not():
     survived = RequestRecord(1, 0.0, sends=2, status=200, refusals=((400, "too_long"),))
     refused = RequestRecord(2, 0.0, arrived=9, sent=9, status=400, refusals=((400, "too_long"),))

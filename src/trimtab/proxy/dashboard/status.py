@@ -32,15 +32,15 @@ def session_status(activity: ActivityLog, name: str, *, recall: bool) -> dict[st
 
 def _figures(session: SessionRecord, *, recall: bool) -> dict[str, Any]:
     last = session.turns[-1]
-    edits = list(session.edits.values())
+    edits, sums = list(session.edits.values()), session.sums
     return {
         "session": session.hint or session.id, "client": session.client, "model": session.model,
         "requests": session.count, "window": last.window, "sent": last.sent,
         "arrived": last.arrived, "saved": session.saved,
         "edits": dict(Counter(edit.kind for edit in edits)),
         "handles": [edit.handle for edit in reversed(edits)][:HANDLES],
-        "outcome": outcome_of(session.sums) if session.sums["outgrown"] else "",
-        "refusals": session.sums["survived"],
+        "outcome": outcome_of(sums) if sums["outgrown"] or sums["budgeted"] else "",
+        "refusals": sums["survived"],
         "recall": recall, "tenant": f"{session.upstream}/{session.tenant}",
         "page": f"/_trimtab/s/{session.id}",
     }  # fmt: skip

@@ -82,6 +82,8 @@ class ActivityLog:
         for sums in (session.sums, self.totals):
             if turn.was_refused or 0 < limit_of(session, turn) < turn.arrived:
                 sums["outgrown"] += 1
+            elif turn.answered and 0 < turn.window < turn.arrived:
+                sums["budgeted"] += 1
             if turn.was_refused and not turn.answered:
                 sums["refused"] += 1
         if not turn.answered:
@@ -141,7 +143,10 @@ class ActivityLog:
 
 def outcome_of(sums: Counter[str]) -> str:
     """The first sentence of a report, for the sums of one session or of many."""
-    return outcome.refusals(sums["outgrown"], sums["turns"] + sums["refused"], sums["refused"])
+    calls = sums["turns"] + sums["refused"]
+    if sums["budgeted"] and not sums["outgrown"]:
+        return outcome.within_budget(sums["budgeted"], calls)
+    return outcome.refusals(sums["outgrown"], calls, sums["refused"])
 
 
 def money_of(sums: Counter[str]) -> str:

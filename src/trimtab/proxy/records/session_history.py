@@ -104,6 +104,8 @@ def fill(session: SessionRecord, parts: list[dict[str, Any]] | None) -> None:
     for row in (row for part in parts for row in part.get("refusals", ())):  # of earlier releases
         if (turn := turns.get(row["turn"])) is not None:
             turn.refusals += ((row["status"], row["kind"]),)
+            if row["action"] == "recovered":
+                turn.sends = max(turn.sends, len(turn.refusals) + 1)
     own = {turn.number for turn in session.turns}
     session.turns.extendleft(
         turns[number] for number in sorted(turns, reverse=True) if number not in own

@@ -102,8 +102,9 @@ class SessionRecord:
     """Its last answered request of this run."""
     sums: Counter[str] = field(default_factory=Counter)
     """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
-    ``edits``, ``outgrown`` (larger than the provider takes), ``refused`` to the client,
-    ``survived``, ``prompt``, ``cached``, ``lost``, ``output``.  In millionths of a dollar:
+    ``edits``, ``outgrown`` (larger than the provider takes), ``budgeted`` (larger than a window
+    that is smaller), ``refused`` to the client, ``survived``, ``prompt``, ``cached``, ``lost``,
+    ``output``.  In millionths of a dollar:
     ``paid``, by the usage that was reported; ``estimated`` and ``whole``, by a price table: the
     prompts as they were sent, and with everything sent."""
     in_force: tuple[str, ...] = ()
