@@ -1,7 +1,7 @@
 """Makes the pictures of the dashboard in docs/pictures, light and dark.
 
     python scripts/pictures.py              all of them
-    python scripts/pictures.py curve        those whose name begins so
+    python scripts/pictures.py edit         those whose name begins so
 
 A proxy stands before the strict provider; the recorded session of examples/ goes through it turn
 by turn, with a window of 32k, and Chromium takes the pictures.  Needs the extra ``dev``, Pillow and
@@ -23,7 +23,6 @@ PICTURES = ROOT / "docs" / "pictures"
 MAX_BYTES = 150_000
 WINDOW = 32_000
 WIDE, NARROW = 1_060, 390
-CHART = "document.querySelector('[data-part=chart]')"
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 OTHERS = (
@@ -59,17 +58,17 @@ def main(wanted: str) -> int:
         page.open(session)
         edit = page.eval("document.querySelector('[data-part=edits] td.first a').href")
         shots = {
-            "curve": (session, WIDE, CHART), "session": (session, WIDE, ""),
-            "sessions": (home, WIDE, ""), "edit": (f"{edit}?step=1", WIDE, ""),
-            "spend": (f"{home}spend", WIDE, ""), "narrow": (session, NARROW, ""),
+            "session": (session, WIDE), "sessions": (home, WIDE),
+            "edit": (f"{edit}?step=1", WIDE), "spend": (f"{home}spend", WIDE),
+            "narrow": (session, NARROW),
         }  # fmt: skip
         large = 0
-        for name, (address, width, part) in shots.items():
+        for name, (address, width) in shots.items():
             if name.startswith(wanted):
                 page.open(address)
                 for dark in (False,) if name == "narrow" else (False, True):
                     path = PICTURES / f"{name}{'-dark' if dark else ''}.png"
-                    path.write_bytes(fewer_colours(taken(page, width, part, dark)))
+                    path.write_bytes(fewer_colours(taken(page, width, dark)))
                     large += path.stat().st_size > MAX_BYTES
                     print(f"{path.relative_to(ROOT)}  {path.stat().st_size:,} bytes")
     return 1 if large else 0
@@ -104,8 +103,8 @@ def marked(messages: list[Any]) -> list[Any]:
     return [*messages[:-1], last]
 
 
-def taken(page: Any, width: int, part: str, dark: bool) -> bytes:
-    """A PNG of the page, or of one part of it (an expression)."""
+def taken(page: Any, width: int, dark: bool) -> bytes:
+    """A PNG of the page."""
     import base64
 
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -114,12 +113,7 @@ def taken(page: Any, width: int, part: str, dark: bool) -> bytes:
     page.call("Emulation.setDeviceMetricsOverride", **size)
     height = min(int(page.eval("document.documentElement.scrollHeight")), 1_200)
     page.call("Emulation.setDeviceMetricsOverride", **{**size, "height": height})
-    given: dict[str, Any] = {"format": "png"}
-    if part:
-        page.eval("document.querySelector('.breaks')?.remove()")
-        box = json.loads(page.eval(f"JSON.stringify({part}.getBoundingClientRect())"))
-        given["clip"] = {**{key: box[key] for key in ("x", "y", "width", "height")}, "scale": 1}
-    return base64.b64decode(page.call("Page.captureScreenshot", **given)["data"])
+    return base64.b64decode(page.call("Page.captureScreenshot", format="png")["data"])
 
 
 def fewer_colours(data: bytes) -> bytes:

@@ -84,7 +84,7 @@ def test_one_block_is_pinned_once_and_a_fold_is_not_pinned_as_a_whole(
     tenant: TenantStore,
 ) -> None:
     ours = reader(tenant)
-    assert "stands for 2 parts of old steps" in ours.pin("fold")
+    assert "has 2 parts of old steps" in ours.pin("fold")
     assert "is whole again" in ours.pin("one")
     assert ours.pin("one") == "one is pinned already"
     journal = replayed(Journal(), tenant.read("first")[0])
