@@ -13,8 +13,10 @@ import time
 from contextlib import ExitStack, contextmanager
 from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import agents_world
 import pytest
 from litellm_server import KEY, litellm_server
 from proxies import ask
@@ -375,3 +377,29 @@ def test_a_limit_that_nobody_told_is_learned_and_no_client_sees_the_refusal(unto
     assert client.run() == TURNS
     provider = untold.providers[client.model]
     assert 1 <= sum(record.status != 200 for record in provider.requests) <= 2
+
+
+def test_a_coding_agent_behind_litellms_messages_goes_through_three_windows_unrefused(tmp_path):
+    """By our estimate its prompt alone does not fit, and two answers teach the real count.
+
+    Before: requests that cannot fit taught nothing, and 6 of 41 were refused.
+    """
+    agent = next(one for one in agents_world.AGENTS if one.name == "claude")
+    story = agents_world.Story(agent.tool, agent.argument, 20, 400, more=dict(agent.more))
+    window, key = 40_000, "sk-ant-fake"
+    with StrictProvider(story, window=window, max_requests=agents_world.MAX_REQUESTS) as provider:
+        config = (
+            "model_list:\n- model_name: 'claude-*'\n  litellm_params: {model: anthropic/claude-*,"
+            f" api_key: x, api_base: {provider.url}}}\n{HOOK}\n"
+        )
+        env = {"TRIMTAB_WINDOW": str(window), "TRIMTAB_COUNTER": "estimate"}
+        with litellm_server(tmp_path, config, LITELLM_MASTER_KEY=key, **env) as url:
+            gateway: Any = SimpleNamespace(url=url)  # where the agent thinks the provider is
+            done = agents_world.run(agent, gateway, tmp_path / "home", bare=True)
+    assert done.returncode == 0, done.stderr[-2_000:] + done.stdout[-2_000:]
+    assert "MARMALADE" in done.stdout
+    cached = sum(record.cached_tokens for record in provider.requests)
+    share = cached / sum(record.tokens for record in provider.requests)
+    print(f"claude: {len(provider.requests)} requests, {share:.0%} of the tokens cached")
+    assert story.asked == 21
+    assert {record.status for record in provider.requests} == {200}

@@ -20,7 +20,8 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 class Send:
     """The driver sends ``request``: of the type that ``flow`` was given, the very same object if
     nothing was changed.  ``attempt`` counts from 1.  ``cannot_fit``: why the request is sent
-    unchanged although it is above a limit.  ``limits``: the learned limits that it was made for."""
+    without a new cut although it is above a limit.  ``limits``: the learned limits that it was made
+    for."""
 
     request: Any
     attempt: int
@@ -87,8 +88,8 @@ class SendStats:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a flow.  ``fitted``: what was sent last; None if the request could not be read
-    or fitted."""
+    """The result of a flow.  ``fitted``: what was sent last; None if the request could not be read,
+    or has no form within a limit that is not the window."""
 
     accepted: bool
     attempts: int

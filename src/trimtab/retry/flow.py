@@ -26,8 +26,9 @@ sends.  A step may take as long as ``fit`` does: an async driver may run ``run.s
   the next one.
 - Rate, authentication, server and unrecognised errors pass through after one send.  If the
   provider's own compaction was unavailable, the same request is sent once more.
-- If nothing can shrink, the caller gets the provider's error.  An error of ours never stops a
-  request, unless ``strict``.
+- What by our count can't fit is sent without a new cut: the answer teaches the count, or a refusal
+  names the window.  If nothing can shrink, the caller gets the provider's error.
+- An error of ours never stops a request, unless ``strict``.
 
 This file knows the order of these steps, but not HTTP, formats, stores or reductions.
 """
@@ -170,6 +171,9 @@ class _RequestFlow:
     def steps(self) -> Flow:
         """Send, read the reply, repeat with a smaller or repaired request while there is one."""
         self.fitted = self._first()
+        if self.cannot_fit is not None:
+            told = "sent without a new cut, it will probably be refused: %s"
+            logger().error(told, self.cannot_fit)
         refusals: list[Refusal] = []
         attempt, since = 1, self.learned.clock()
         while True:
@@ -196,7 +200,7 @@ class _RequestFlow:
                     False, attempt, before, tuple(refusals), self.cannot_fit, advice, self.unseen
                 )
             self._log_retry(refusal, before, smaller)
-            self.fitted, attempt = smaller, attempt + 1
+            self.fitted, self.cannot_fit, attempt = smaller, None, attempt + 1
 
     # --- fitting -----------------------------------------------------------------------------
 
@@ -210,14 +214,13 @@ class _RequestFlow:
             self.limits = raw.for_conversation(fitted.conversation)
             if raw is NO_LIMITS or self.given is not None:
                 return fitted
-            return fitted_to_known_limits(self.request, fitted, self._fit, raw)
+            return self._fitted_to_known_limits(fitted, raw)
         except InvalidRequest:
             return None
         except CannotFit as error:
             if self.strict:
                 raise
             self.cannot_fit = error
-            logger().error("sent unchanged, it will probably be refused: %s", error)
         except Exception as error:
             if self.strict:
                 raise
@@ -233,13 +236,32 @@ class _RequestFlow:
         return self.fit(request, **words)
 
     def _fit_any(self) -> Fitted:
-        """Fit; if the window is unknown, only repair, until a refusal names the window."""
+        """Fit.  If the window is unknown, or by our count nothing fits in it, only repair: the
+        answer tells how the provider counts, or a refusal names the window."""
         try:
             return self._fit(self.request)
         except InvalidSetting:
             if self.strict:
                 raise
-            return self._fit(self.request, window=NO_WINDOW, reserve=0)
+        except CannotFit as error:
+            if self.strict:
+                raise
+            self.cannot_fit = error
+        return self._fit(self.request, window=NO_WINDOW, reserve=0)
+
+    def _fitted_to_known_limits(self, fitted: Fitted, raw: ModelLimits) -> Fitted:
+        """``fitted``, or the request fitted again for what refusals taught, which is also known
+        where nothing fits in the window that the caller gave."""
+        try:
+            again = fitted_to_known_limits(self.request, fitted, self._fit, raw)
+        except CannotFit as error:
+            if self.strict:
+                raise
+            self.cannot_fit = error
+            return fitted
+        if self.limits.prompt_tokens(facts_of(fitted).output_asked) is not None:
+            self.cannot_fit = None
+        return again
 
     def _smaller(self, refusal: Refusal) -> Fitted | None:
         """The request to send after ``refusal``; None if it can't be made smaller or repaired."""
@@ -251,8 +273,8 @@ class _RequestFlow:
             if refusal.rule == "compaction_unavailable" and not self.sent_again:
                 self.sent_again = True
                 return self.fitted
-        except CannotFit as error:
-            self.cannot_fit = error
+        except CannotFit as error:  # one of the caller's own window says more
+            self.cannot_fit = self.cannot_fit or error
         except Exception as error:
             logger().warning("not sent again: %s", cause(error))
         return None

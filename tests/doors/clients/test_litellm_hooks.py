@@ -58,6 +58,26 @@ def test_a_second_attempt_after_a_refusal_is_smaller_and_the_limit_is_known_from
     assert tokens(call, later) <= 6_000
 
 
+@KINDS
+def test_what_by_our_count_cannot_fit_goes_again_smaller_after_a_refusal(call):
+    guard = Guard(window=60)
+    requests, given = Requests(lambda arguments: guard), arguments(call)
+    first = requests.fitted(given, call)
+    assert first is given
+    requests.refused(first, BadRequestError(REFUSED), call)
+    second = requests.fitted(given, call)
+    assert tokens(call, second) <= 6_000 < tokens(call, first)
+
+
+@KINDS
+def test_an_answer_to_what_by_our_count_cannot_fit_teaches_the_count(call):
+    guard = Guard(window=60)
+    requests, first = Requests(lambda arguments: guard), arguments(call)
+    assert requests.fitted(first, call) is first
+    requests.answered(first, {"usage": {"prompt_tokens": 9_000}})
+    assert len(guard.session._observed.calibrations) == 1
+
+
 def test_a_fallback_to_another_model_keeps_that_models_name():
     guard = Guard(window=100_000)
     requests, given = Requests(lambda arguments: guard), arguments("acompletion")

@@ -469,14 +469,14 @@ def test_a_strict_client_sends_nothing_and_says_nothing_was_sent(sdk, stream, ca
 
 
 @EVERY
-def test_a_client_that_is_not_strict_says_that_it_sends_the_request_unchanged(sdk, caplog):
+def test_a_client_that_is_not_strict_says_that_it_sends_the_request_without_a_new_cut(sdk, caplog):
     with StrictProvider(window=50_000) as provider:
         client = sdk(provider.url)
         sdk_clients.wrap(client, window=20, reserve=0)
         client.ask("word " * 3_000)
         assert client.send(False).text == "OK"
     (line,) = [r.getMessage() for r in caplog.records if r.name == "trimtab"]
-    assert line.startswith("sent unchanged, it will probably be refused: cannot fit: window")
+    assert line.startswith("sent without a new cut, it will probably be refused: cannot fit")
 
 
 @pytest.mark.parametrize(

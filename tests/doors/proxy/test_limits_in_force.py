@@ -62,7 +62,7 @@ def test_what_cannot_be_made_to_fit_is_said_with_its_numbers():
     with StrictProvider() as provider, proxied(provider.url, window=9_000) as server:
         assert ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)[0] == 200
         (said,) = settled(server).proxy.addons.records.activity.warnings
-        assert "sent unchanged, since what cannot be reduced takes 4" in said
+        assert "sent without a new cut, since what cannot be reduced takes 4" in said
         assert said.endswith("of 9,000 (window)")
 
 

@@ -9,16 +9,18 @@ import itertools
 import json
 import logging
 from functools import partial
+from math import ceil
 
 import pytest
 from flow_driver import drive, played
-from shapes import FORMATS, session
+from shapes import FORMATS, KEYS, SIX, session
 
 import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
 from trimtab.retry.learned_limits import LearnedLimits, ModelLimits, key_for
 from trimtab.sessions.edit_history import take_back
+from trimtab.transcript.families import VOCABULARIES
 from trimtab_lab.testing import Refuse, StrictProvider, styles
 
 EVERY = pytest.mark.parametrize("format", FORMATS)
@@ -431,7 +433,7 @@ def test_a_cannot_fit_names_its_numbers_and_hints_at_the_output(caplog):
     said = [{"role": "system", "content": "rule " * 6_000}, {"role": "user", "content": "go"}]
     run = flow({"model": "m", "max_tokens": 9_000, "messages": said}, trimtab.Session(
         window=10_000).fit)  # fmt: skip
-    assert next(run).fitted is None  # sent as it came: the provider has the last word
+    assert not next(run).fitted.changed  # the provider has the last word
     with pytest.raises(StopIteration) as stop:
         run.send(Refused(400, "context length exceeded"))
     lost = stop.value.value.cannot_fit
@@ -440,6 +442,58 @@ def test_a_cannot_fit_names_its_numbers_and_hints_at_the_output(caplog):
     assert lost.projected >= lost.minimum
     assert "9,000 of 10,000" in lost.hint
     assert [r.levelname for r in caplog.records][:1] == ["ERROR"]
+
+
+HEADS = {
+    "openai-chat": lambda text: {"messages": [{"role": "system", "content": text}]},
+    "openai-responses": lambda text: {"instructions": text},
+    "anthropic": lambda text: {"system": text},
+    "bedrock": lambda text: {"system": [{"text": text}]},
+    "gemini": lambda text: {"systemInstruction": {"parts": [{"text": text}]}},
+    "gemini-interactions": lambda text: {"system_instruction": text},
+}
+"""Format → the fields of a system prompt."""
+O200K = VOCABULARIES["o200k"]
+
+
+def above_its_window(format, steps):
+    """A request and a session in whose window, 9,000, by its count not even the head fits."""
+    body, key = big(format, steps, lines=30), KEYS[format]
+    head = HEADS[format]("rule " * 6_000)
+    body |= {**head, key: [*head.get(key, ()), *body[key]]}
+
+    def count(text):
+        return ceil(1.55 * O200K(text))
+
+    settings = trimtab.Settings(counter=count)
+    return body, trimtab.Session(window=9_000, reserve=0, settings=settings, store="memory:")
+
+
+@pytest.mark.row("A18")
+@pytest.mark.parametrize("format", SIX)
+def test_answers_to_what_by_our_count_cannot_fit_teach_the_count_before_any_is_refused(format):
+    """Before: they taught nothing, and requests left uncut until the provider refused one."""
+    _, session = above_its_window(format, 1)
+    provider = StrictProvider(window=9_000)
+    for steps in range(1, 14):
+        got = drive(provider, format, above_its_window(format, steps)[0], session.fit)
+        assert got.done.accepted, (steps, got.done, got.body)
+        session.observe(json.loads(got.body), got.done.fitted)
+    assert {record.status for record in provider.requests} == {200}
+    assert got.done.fitted.changed
+
+
+@pytest.mark.row("A18")
+@pytest.mark.parametrize("format", SIX)
+def test_what_by_our_count_cannot_fit_is_sent_again_smaller_once_refused(format):
+    """Before: the refusal was the caller's, and a gateway that retried got the same request."""
+    body, session = above_its_window(format, 14)
+    learned = LearnedLimits()
+    first = drive(StrictProvider(window=9_000), format, body, session.fit, learned=learned, key="k")
+    assert first.done.accepted, (first.done, first.body)
+    assert shrinking(first)
+    later = drive(StrictProvider(window=9_000), format, body, session.fit, learned=learned, key="k")
+    assert (later.done.accepted, later.done.attempts) == (True, 1)
 
 
 @pytest.mark.row("X11")

@@ -235,13 +235,13 @@ def limit_warnings(effect: Send, model: str, endpoint: str) -> Iterator[str]:
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
         yield (
-            f"{name}: sent unchanged, since what cannot be reduced takes {why.minimum:,} of "
-            f"{why.allowed:,} ({why.limit})"
+            f"{name}: sent without a new cut, since what cannot be reduced takes "
+            f"{why.minimum:,} of {why.allowed:,} ({why.limit})"
         )
     if fitted is None:
         return
     facts = facts_of(fitted)
-    if facts.window is None:
+    if facts.window is None and effect.cannot_fit is None:
         yield (
             f"{name}: its window is not known, nothing is cut before its provider refuses: "
             "give --window, or window in the file"
