@@ -784,7 +784,7 @@ def test_an_error_of_ours_never_breaks_a_turn(
     with StrictProvider(window=WINDOW) as provider:
         agent = lc.agent(lc.openai_chat(provider.url), [TrimtabMiddleware(window=WINDOW)])
         assert run(agent)[-1].text == "OK"
-    assert "made to fail" in caplog.text
+    assert "RuntimeError" in caplog.text
 
 
 def test_a_call_that_was_interrupted_is_answered_before_the_model_sees_it() -> None:

