@@ -39,8 +39,8 @@ FIT = {
 tool."""
 
 NO_CLIENT_TOKEN = (
-    f"no token for clients: they need {TOKEN_VARIABLE}, which opens the dashboard and the "
-    f"originals of every tenant: set {CLIENT_TOKEN_VARIABLE} and give them that one"
+    f"no token for clients is set, and {TOKEN_VARIABLE} opens the originals of every "
+    f"tenant: set {CLIENT_TOKEN_VARIABLE}, and give clients that one"
 )
 
 

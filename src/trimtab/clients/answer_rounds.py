@@ -17,7 +17,7 @@ from trimtab.retry.content_encoding import decoded, decoder
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
-from trimtab.rounds.answer_steps import NextRound, Read, Show, Steps, Work, steps
+from trimtab.rounds.answer_steps import Compute, NextRound, Read, Show, Steps, steps
 from trimtab.rounds.recall_rounds import RecallRounds
 
 Sent = tuple[Any, Any, Done]
@@ -47,7 +47,7 @@ def shown(
             yield Chunk(step.data)
         elif isinstance(step, Read):
             reply = yield from read()
-        elif isinstance(step, Work):
+        elif isinstance(step, Compute):
             reply = yield InThread(step.call)
         elif isinstance(step, NextRound):
             reply = yield from send(step.body)

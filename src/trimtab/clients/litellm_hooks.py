@@ -137,7 +137,7 @@ class Requests:
     ) -> Started:  # fmt: skip
         """How a request is sent; with the recall tool where its calls can be answered.
 
-        Responses that the provider stores go without: LiteLLM gives them ids of its own.
+        Responses that the provider stores go without: LiteLLM replaces their ids.
         """
         stored = target.format == "openai-responses" and arguments.get("store") is not False
         if call not in self._calls or not arguments.get("litellm_call_id") or stored:

@@ -62,7 +62,7 @@ class LiteLLMRounds:
         return answer if data == _dumped(answer) else _like(answer, json.loads(data))
 
     async def streamed(self, answer: Any) -> Any:
-        """The items of the stream for the client, as they come."""
+        """The items of the stream for the client, one by one."""
         self._more = self._events(answer)
         run = steps(self._rounds, ServerSentEventReader)
         async for data in chunks_async(shown(run, self._read, self._next_round, lambda: True)):

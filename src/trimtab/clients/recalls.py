@@ -44,7 +44,7 @@ class Recalls:
     """Offers the recall tool in the requests of one session, and keeps what callers don't see.
 
     ``gateway``: it serves programs of any kind.  Then a request without tools gets none of ours,
-    and the prompt of the last round is told, from which an agent reads how full its window is.
+    and the usage has the prompt of the last round: an agent reads there how full its window is.
     """
 
     def __init__(self, session: Session, *, notes: bool = False, gateway: bool = False) -> None:

@@ -32,10 +32,6 @@ class _TextPart:
     tokens: int
 
 
-Shown = tuple[int, int, str]
-"""A part of the text and what is shown in its place."""
-
-
 def user_cut(text: str, config: Config, tokens: int) -> str | None:
     """A user's text cut to ``tokens``, but never below its first and last 100 characters.
 

@@ -172,8 +172,8 @@ class _RequestFlow:
         """Send, read the reply, repeat with a smaller or repaired request while there is one."""
         self.fitted = self._first()
         if self.cannot_fit is not None:
-            told = "sent without a new cut, it will probably be refused: %s"
-            logger().error(told, self.cannot_fit)
+            message = "sent without a new cut, it will probably be refused: %s"
+            logger().error(message, self.cannot_fit)
         refusals: list[Refusal] = []
         attempt, since = 1, self.learned.clock()
         while True:

@@ -5,7 +5,7 @@
     while True:                                        # a StopIteration ends the answer
         match step:
             case Read():       reply = the next bytes of this round's answer, None at its end
-            case Work():       reply = step.call()     # may take long: in a thread, if async
+            case Compute():       reply = step.call()     # may take long: in a thread, if async
             case NextRound():  reply = None, or the provider's refusal of it as an AnswerError
             case Show():       reply = None            # bytes for the client
             case Broken():     reply = None            # the last step; see there
@@ -36,7 +36,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Compute:
     """Reply with what ``call`` returns."""
 
     call: Callable[[], Any]
@@ -64,7 +64,7 @@ class Broken:
     event: bytes
 
 
-Step = Read | Work | NextRound | Show | Broken
+Step = Read | Compute | NextRound | Show | Broken
 Steps = Generator[Step, Any, None]
 
 
@@ -85,7 +85,7 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
                 yield Show(data)
                 return
             guarded(partial(rewriter.take_full_response, tree or {}))
-        body = yield Work(lambda: guarded(rounds.follow))
+        body = yield Compute(lambda: guarded(rounds.follow))
         if body is None:
             break
         refusal = yield NextRound(body)
@@ -94,7 +94,7 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
             return
         guarded(rounds.next_begins)
     # Before the end is shown: many clients read nothing behind it and send their next request.
-    yield Work(lambda: guarded(rounds.remember))
+    yield Compute(lambda: guarded(rounds.remember))
     if frames is not None:
         yield Show(b"".join(held) + (guarded(rewriter.end) or b""))
     else:
@@ -154,4 +154,14 @@ def guarded(work: Callable[[], T]) -> T | None:
         return None
 
 
-__all__ = ["AnswerError", "Broken", "NextRound", "Read", "Show", "Step", "Steps", "Work", "steps"]
+__all__ = [
+    "AnswerError",
+    "Broken",
+    "Compute",
+    "NextRound",
+    "Read",
+    "Show",
+    "Step",
+    "Steps",
+    "steps",
+]

@@ -49,16 +49,16 @@ _MAX_FORM_BYTES = 10_000
 
 
 async def _page(reply: HttpResponse, status: int, body: bytes) -> None:
-    await _sent(reply, Shown(status, body))
+    await _sent(reply, PageAnswer(status, body))
 
 
-async def _sent(reply: HttpResponse, shown: Shown) -> None:
-    headers = [(b"content-type", shown.kind.encode()), *_HEADERS]
+async def _sent(reply: HttpResponse, page: PageAnswer) -> None:
+    headers = [(b"content-type", page.kind.encode()), *_HEADERS]
     headers.append((b"content-security-policy", policy().encode()))
-    await reply.whole(shown.status, headers, shown.body)
+    await reply.whole(page.status, headers, page.body)
 
 
-class Shown(NamedTuple):
+class PageAnswer(NamedTuple):
     """An answer to a GET."""
 
     status: int
@@ -139,33 +139,33 @@ class Dashboard(Addon):
         shown = await self._get(path, {k: v[-1] for k, v in query.items()}, headers)
         await _sent(reply, shown)
 
-    async def _get(self, path: str, query: dict[str, str], headers: dict[str, str]) -> Shown:
+    async def _get(self, path: str, query: dict[str, str], headers: dict[str, str]) -> PageAnswer:
         records, wanted = self._records, query.get("q", "")[:200]
         now, activity = records.clock(), records.activity
         problem = self._core.tenants.store_problem
         match [unquote(step) for step in path.removeprefix(HOME).split("/")]:
             case [""]:
                 url = f"http://{headers.get('host', '')}"
-                return Shown(200, home_view.home(
+                return PageAnswer(200, home_view.home(
                     activity, records.requests, now, url, home_view.Choice.of(query), problem
                 ))  # fmt: skip
             case ["sessions.json"]:
-                return Shown(200, exports.sessions(activity.sessions.values()), JSON)
+                return PageAnswer(200, exports.sessions(activity.sessions.values()), JSON)
             case ["requests"]:
                 keeps = self._core.settings.keeps_texts
-                return Shown(200, request_views.requests(
+                return PageAnswer(200, request_views.requests(
                     records.requests, activity.sessions, now, wanted, keeps_texts=keeps
                 ))  # fmt: skip
             case ["requests.json"]:
-                return Shown(200, exports.requests(records.requests), JSON)
+                return PageAnswer(200, exports.requests(records.requests), JSON)
             case ["spend" | "spend.json" as name]:
                 by = query.get("by", "day")
                 by = by if by in spend_view.GROUPS else "day"
                 spend = await in_worker(lambda: spend_view.spend(records.usage_facts(), by))
                 if name == "spend.json":
-                    return Shown(200, exports.as_json(spend.as_dict()), JSON)
+                    return PageAnswer(200, exports.as_json(spend.as_dict()), JSON)
                 summarizes = self._core.settings.fit.summarizer is not None
-                return Shown(200, spend_view.spend_page(
+                return PageAnswer(200, spend_view.spend_page(
                     spend, by, activity, activity.sessions, summarizes=summarizes
                 ))  # fmt: skip
             case ["search"]:
@@ -174,9 +174,9 @@ class Dashboard(Addon):
                 return await self._request(int(number), rest)
             case ["s", id, *rest]:
                 return await self._session(id, rest, query)
-        return Shown(404, message("Not found", "There is no such page."))
+        return PageAnswer(404, message("Not found", "There is no such page."))
 
-    async def _search(self, query: dict[str, str], words: str) -> Shown:
+    async def _search(self, query: dict[str, str], words: str) -> PageAnswer:
         sessions = self._records.activity.sessions
         of, scope = sessions.get(query.get("s", "")), query.get("in", "")
         scope = scope if of is not None and scope in search_view.SCOPES else ""
@@ -185,54 +185,54 @@ class Dashboard(Addon):
             await self._records.load(one)
         archives = [(one, self._archive(one)) for one in searched if one.edits]
         found = await in_worker(lambda: search_view.found_in(archives, words))
-        return Shown(200, search_view.search(of, scope, words, len(searched), found))
+        return PageAnswer(200, search_view.search(of, scope, words, len(searched), found))
 
-    async def _request(self, number: int, rest: list[str]) -> Shown:
+    async def _request(self, number: int, rest: list[str]) -> PageAnswer:
         records = self._records
         request = records.requests.get(number)
         if request is None:
-            return Shown(404, message("Not found", "This request is not among the last ones."))
+            return PageAnswer(404, message("Not found", "This request is not among the last ones."))
         if rest:
             texts = await in_worker(lambda: request_views.texts(request))
             if rest[0] not in texts:
-                return Shown(404, message("Not found", "This text is not kept."))
-            return Shown(200, texts[rest[0]].encode("utf-8", "replace"), TEXT)
+                return PageAnswer(404, message("Not found", "This text is not kept."))
+            return PageAnswer(200, texts[rest[0]].encode("utf-8", "replace"), TEXT)
         session, now = records.activity.sessions.get(request.session), records.clock()
         keeps = self._core.settings.keeps_texts
-        return Shown(200, await in_worker(
+        return PageAnswer(200, await in_worker(
             lambda: request_views.request(request, session, now, keeps_texts=keeps)
         ))  # fmt: skip
 
-    async def _session(self, id: str, rest: list[str], query: dict[str, str]) -> Shown:
+    async def _session(self, id: str, rest: list[str], query: dict[str, str]) -> PageAnswer:
         records = self._records
         session = records.activity.sessions.get(id.removesuffix(".json"))
         if session is None:
             about = "No session has this name, or it was forgotten."
-            return Shown(404, message("Not found", about))
+            return PageAnswer(404, message("Not found", about))
         await self._records.load(session)
         now, problem = records.clock(), self._core.tenants.store_problem
         if not rest and id.endswith(".json"):
-            return Shown(200, exports.session(session), JSON)
+            return PageAnswer(200, exports.session(session), JSON)
         if not rest:
             token = self._core.access.form_token()
             wanted = query.get("q", "")[:200]
             folds = [edit for edit in reversed(session.edits.values()) if edit.steps]
             archive = self._archive(session)
             await in_worker(lambda: archive.name_folds(folds[: session_view.NAMED_FOLDS]))
-            return Shown(200, session_view.session(
+            return PageAnswer(200, session_view.session(
                 session, now, wanted, problem, token=token, everything="all" in query
             ))  # fmt: skip
         if rest == ["keep"]:
-            return Shown(200, await self._keep(session, query))
+            return PageAnswer(200, await self._keep(session, query))
         edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
         if edit is None:
-            return Shown(404, message("Not found", "This session has no such edit."))
+            return PageAnswer(404, message("Not found", "This session has no such edit."))
         archive = self._archive(session)
         await in_worker(lambda: archive.name_folds([edit]))
         texts = await in_worker(lambda: archive.texts(edit.handle))
         notice, token = _NOTICES.get(query.get("done", ""), ""), self._core.access.form_token()
         step = query.get("step", "")
-        return Shown(200, await in_worker(
+        return PageAnswer(200, await in_worker(
             lambda: edit_view.edit(session, edit, *texts, token=token, notice=notice, step=step)
         ))  # fmt: skip
 

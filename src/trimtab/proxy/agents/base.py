@@ -30,8 +30,8 @@ class Setup:
 
     ``upstreams``: where the proxy forwards to.  ``files``: variables that get the path of a file
     with this text, which is there while the agent runs.  In ``env``, ``files`` and ``arguments``,
-    ``{proxy}`` stands for the proxy's address.  ``problem``: one line if a login cannot go through
-    a proxy, with what to do.
+    ``{proxy}`` is replaced by the proxy's address.  ``problem``: one line if a login cannot go
+    through a proxy, with what to do.
     """
 
     upstreams: list[Upstream] = field(default_factory=list)

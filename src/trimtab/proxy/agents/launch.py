@@ -1,6 +1,6 @@
 """``trimtab run``: starts a proxy for one agent and stops it with the agent.
 
-It writes none of the agent's files.
+It writes none of the agent's files.  A file that an agent needs is made for this run alone.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ async def admitted(
     scope: Scope, headers: Mapping[str, str], access: Access, settings: ProxySettings
 ) -> ClientRequest:
     """The request of an ASGI scope.  Raises Declined; after a wrong token it waits first."""
-    holder, raw_path = await let_in(scope, headers, access, settings)
+    has_token, raw_path = await let_in(scope, headers, access, settings)
     if climbs(raw_path):
         raise Declined(400, "dot segments in the path: send the path itself")
     if access.has_token_within(raw_path):
@@ -33,7 +33,7 @@ async def admitted(
         pages = "; the dashboard is at /_trimtab/" if raw_path == "/" else ""
         raise Declined(404, f"no upstream is configured for this path{pages}")
     upstream, path = chosen
-    if upstream.sign and not (holder and access.same_origin(headers)):
+    if upstream.sign and not (has_token and access.same_origin(headers)):
         if access.gives_wrong_token(headers):
             await access.slow_down()
         raise Declined(403, f"requests to {upstream.name} are signed by the proxy: send its token "
@@ -42,7 +42,7 @@ async def admitted(
     query = access.query_without_token(query)
     return ClientRequest(
         method, path, query, access.without_token(scope["headers"]), upstream,
-        route(method, path, query), has_token=holder,
+        route(method, path, query), has_token=has_token,
     )  # fmt: skip
 
 
@@ -52,12 +52,12 @@ async def let_in(
     """(whether the request brings the token, its path without it).  Raises Declined where it may
     not be sent; after a wrong token it waits first."""
     in_path, raw_path = access.in_path(raw_path_of(scope))
-    holder = access.may_send(headers) if in_path is None else access.lets_send(in_path)
-    if not holder and (in_path is not None or settings.asks_for_token):
+    has_token = access.may_send(headers) if in_path is None else access.lets_send(in_path)
+    if not has_token and (in_path is not None or settings.asks_for_token):
         if in_path is not None or access.gives_wrong_token(headers):
             await access.slow_down()
         raise Declined(401, f"send the proxy's token as {HEADER}, {_OR_IN_PATH}")
-    return holder, raw_path
+    return has_token, raw_path
 
 
 def raw_path_of(scope: Scope) -> str:

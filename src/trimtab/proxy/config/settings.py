@@ -192,8 +192,8 @@ class ProxySettings:
     )  # fmt: skip
     max_held_bytes: int = setting(
         1_000_000_000, COUNT,
-        "of all requests together, parsed ones included; a request beyond it is passed through as "
-        "it comes",
+        "of all requests together, parsed ones included; a request beyond it passes "
+        "unchanged",
     )  # fmt: skip
     read_seconds: float = setting(
         600.0, SECONDS,

@@ -27,7 +27,7 @@ from trimtab.retry.content_encoding import unpacked
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
-from trimtab.rounds.answer_steps import Broken, NextRound, Read, Show, Step, Steps, Work, steps
+from trimtab.rounds.answer_steps import Broken, Compute, NextRound, Read, Show, Step, Steps, steps
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 
@@ -177,7 +177,7 @@ class Answering:
                         opening.begin_after(HOLD_SECONDS, sent)
                     case Read():
                         reply = b"".join(sent.held)
-                    case Work():
+                    case Compute():
                         reply = await in_worker(step.call)
                     case NextRound():
                         following = await self._next_round(step.body)

@@ -14,6 +14,7 @@ from trimtab.journal.archive import marked, with_markers
 from trimtab.journal.hashes import hash_of
 from trimtab.jsontext.paths import Path, Set, apply
 from trimtab.report import ReportEdit
+from trimtab.transcript.call_arguments import strings_in
 
 
 class GatewayRows:
@@ -57,7 +58,8 @@ class GatewayRows:
             if old == new or type(old) is not type(new):
                 continue
             own = {one: hash_of(one) for one in handles.get(place, ()) if hash_of(one)}
-            hashes |= {own[one]: None for text in _texts(new) for one in marked(text) if one in own}
+            found = (one for _, text in strings_in(new) for one in marked(text))
+            hashes |= {own[one]: None for one in found if one in own}
             names = {handle: f"hash={digits}" for handle, digits in own.items()}
             sets.append(Set(path, _with_names(new, names)))
         return apply(self._rows, sets), list(hashes)
@@ -133,15 +135,6 @@ def _handles_by_message(edits: Iterable[ReportEdit]) -> dict[int, list[str]]:
             if isinstance(message, int):
                 handles.setdefault(message, []).append(edit.handle)
     return handles
-
-
-def _texts(content: Any) -> Iterator[str]:
-    """All strings in a content."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, (list, dict)):
-        for one in content.values() if isinstance(content, dict) else content:
-            yield from _texts(one)
 
 
 def _with_names(content: Any, names: dict[str, str]) -> Any:

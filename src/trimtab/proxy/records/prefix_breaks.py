@@ -109,10 +109,10 @@ def note_break(
         return
     if not (turn.cached or turn.written or earlier.cached or earlier.written):
         return  # this provider says nothing of its cache
-    standing = min(earlier.cached + earlier.written or earlier.prompt, turn.prompt)
-    if standing < MIN_PREFIX or turn.cached > 0.8 * standing:
+    prefix = min(earlier.cached + earlier.written or earlier.prompt, turn.prompt)
+    if prefix < MIN_PREFIX or turn.cached > 0.8 * prefix:
         return
-    turn.lost = standing - turn.cached
+    turn.lost = prefix - turn.cached
     changed = any(name in before and before[name] != value for name, value in began)
     changed = changed or turn.arrived < 0.9 * earlier.arrived
     turn.cause = _cause(turn, changed=changed, idle=turn.when - earlier.when)
