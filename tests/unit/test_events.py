@@ -205,8 +205,8 @@ def test_no_body_and_no_key_is_told_to_anybody(
     assert "trimtab.fit" in sent
     for secret in (*SECRETS, *(edit.handle for edit in report.edits)):
         assert secret not in rows + sent
-    for secret in SECRETS:
-        assert secret not in caplog.text
+    for secret in ("sk-secret", "lighthouse", "Ymir"):
+        assert secret not in caplog.text  # titles are: the log names each article
     told = sum(edit.handle in caplog.text for edit in report.edits)
     assert told == 1  # the largest edit, with how its original is had
 

@@ -1,4 +1,4 @@
-"""Lines of the logger "trimtab" about what was done: counts and sizes, no content above DEBUG.
+"""Lines of the logger "trimtab" about what was done: counts and sizes, and titles of articles.
 
 The program sets logging up, not this module.
 """
@@ -43,7 +43,7 @@ def log_fit(result: FitResult, done: Fitted) -> None:
     if result.new and "logging" in sys.modules:  # else nobody listens
         if logger().isEnabledFor(20):
             _cut(result, done.report)
-        _log_articles(result, done.report)
+        _log_articles(result)
 
 
 def _warned(result: FitResult, done: Fitted) -> None:
@@ -109,12 +109,12 @@ WARNING = 30
 TITLE_CHARS = 100
 
 
-def _log_articles(result: FitResult, report: Report) -> None:
+def _log_articles(result: FitResult) -> None:
     """One warning that results are compressed, a line for each article, and the totals.
 
     What was saved is the sum of the lines: what other reductions, marks and earlier turns saved
-    has a separate line.  Nothing where no article was shortened in this call.  An article is named
-    by its place: its title is a tool's words, and only on a debug line.
+    has a separate line.  Nothing where no article was shortened in this call.  A line with a title
+    is marked ``quotes_tool``: the proxy, whose log others read, leaves it out.
     """
     edits = [edit for edit in result.new if edit.kind in ARTICLE_KINDS and edit.op == "replace"]
     if not edits or not logger().isEnabledFor(WARNING):
@@ -124,16 +124,14 @@ def _log_articles(result: FitResult, report: Report) -> None:
         "Context at %s tokens (%s of %s window), compressing tool results",
         f"{before:,}", f"{before / window:.0%}", f"{window:,}",
     )  # fmt: skip
-    rest, paths_of = before - after, {edit.handle: edit.path for edit in report.edits}
+    rest = before - after
     for edit in edits:
-        where = paths.escape(paths_of[edit.handle])
-        for number, title, was, now in _articles(result, edit):
+        for title, was, now in _articles(result, edit):
             rest -= was - now
             logger().info(
-                "Compressed article %d of %s: %s → %s tokens (saved %s)",
-                number, where, f"{was:,}", f"{now:,}", f"{was - now:,}",
+                "Compressed article '%s': %s → %s tokens (saved %s)",
+                title, f"{was:,}", f"{now:,}", f"{was - now:,}", extra={"quotes_tool": True},
             )  # fmt: skip
-            logger().debug("article %d of %s: '%s'", number, where, title)
     if rest:
         logger().info("Other reductions, marks and earlier turns: saved %s tokens", f"{rest:,}")
     logger().info(
@@ -142,14 +140,14 @@ def _log_articles(result: FitResult, report: Report) -> None:
     )  # fmt: skip
 
 
-def _articles(result: FitResult, edit: Edit) -> Iterator[tuple[int, str, int, int]]:
-    """(number from 1, title, tokens before, tokens now) of every article that the edit changed."""
+def _articles(result: FitResult, edit: Edit) -> Iterator[tuple[str, int, int]]:
+    """(title, tokens before, tokens now) of every article that the edit changed."""
     measured = result.measured
     count, rule = measured.sizes.counter, measured.settings.articles
     for place in measured.repaired.places(edit):
         old, new = all_articles(place.block.text, rule), all_articles(edit.text, rule)
         if len(old) == len(new):
-            for number, (was, now) in enumerate(zip(old, new, strict=True), 1):
+            for was, now in zip(old, new, strict=True):
                 if was.content != now.content:
                     title = "".join(c for c in was.title or was.url if c.isprintable())
-                    yield number, title[:TITLE_CHARS], count(was.content), count(now.content)
+                    yield title[:TITLE_CHARS], count(was.content), count(now.content)

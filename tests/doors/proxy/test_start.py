@@ -6,17 +6,23 @@ request has to be signed.
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import sys
 from pathlib import Path
 
 import pytest
 from proxies import ask, proxied
+from retrieval_cases import articles, conversation
+from shapes import FORMATS
 
+import trimtab
 from trimtab import Settings
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.proxy import Proxy, ProxySettings, Upstream
+from trimtab.proxy.config import log_lines
 from trimtab.proxy.http import aws_signing
 
 
@@ -85,8 +91,24 @@ def test_a_proxy_for_several_people_without_a_token_for_clients_warns_at_its_sta
     assert main(["proxy", *options, "--workers", workers]) == 0
     lines = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert len(lines) == warned
-    assert all("set TRIMTAB_PROXY_CLIENT_TOKEN and give them that one" in line for line in lines)
+    assert all("set TRIMTAB_PROXY_CLIENT_TOKEN, and give clients" in line for line in lines)
     assert "for-admins" not in caplog.text
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_proxy_s_log_has_the_figures_of_articles_without_their_titles(format, monkeypatch):
+    logger, stream = logging.getLogger("trimtab"), io.StringIO()
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(logger, name, getattr(logger, name))
+    log_lines.set_up(stream=stream)
+    items = articles(4)
+    for number, item in enumerate(items):
+        item["title"] = f"xylophone {number}"
+    body = conversation(format, [json.dumps({"articles": items})])
+    fitted = trimtab.fit(body, window=int(trimtab.count_tokens(body) * 0.6), reserve=0)
+    assert {edit.kind for edit in fitted.report.edits} == {"articles"}
+    assert "Compression complete: saved " in stream.getvalue()
+    assert "xylophone" not in stream.getvalue()
 
 
 def test_a_settings_file_that_is_not_there_is_said_plainly(capsys):

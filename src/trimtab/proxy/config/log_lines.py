@@ -39,6 +39,7 @@ def set_up(style: Style = "text", stream: TextIO | None = None) -> None:
     logger = logging.getLogger("trimtab")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Lines(style))
+    handler.addFilter(lambda record: not hasattr(record, "quotes_tool"))
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
