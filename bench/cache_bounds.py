@@ -1,6 +1,6 @@
 """Prints what no policy can beat: tokens read from the cache, and how often it is lost.
 
-    python bench/cache_bounds.py LOGS … [--window 32k] [--above 1.3] [--arrival 0.25]
+    python bench/cache_bounds.py LOGS … [--window 32k 100k] [--above 1.3] [--arrival 0.25]
 
 For policies that show what is new whole (``--arrival``: a new result cut at once to that share of
 the window), keep head, system messages and the user's words, and stay under the window.  The one
@@ -85,32 +85,38 @@ def play(grown: Growth, window: int, keep: float) -> Sums:
     return Sums(sent, hit, breaks, len(grown.full))
 
 
-def main() -> None:
+def printed(logs: Sequence[str], window: float, above: float, arrival: float) -> None:
     """One line a source, and one for all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("logs", nargs="+")
-    parser.add_argument("--window", type=amount, default=32_000)
-    parser.add_argument("--above", type=float, default=1.3)
-    parser.add_argument("--arrival", type=float, default=inf)
-    args = parser.parse_args()
     sources: dict[str, list[Growth]] = defaultdict(list)
-    for recording in log_files.read(args.logs).recordings:
+    for recording in log_files.read(logs).recordings:
         if recording.turns:
             index = RecordingIndex(recording)
-            if index.tokens(recording.turns[-1]) > args.above * args.window:
-                grown = growth(index, args.arrival * args.window)
-                sources[recording.source].append(grown)
+            if index.tokens(recording.turns[-1]) > above * window:
+                sources[recording.source].append(growth(index, arrival * window))
     sources["all"] = [grown for some in sources.values() for grown in some]
     print("hits in % of the tokens sent / breaks in 20 calls, where a batch keeps of the room")
-    print(f"{'source (recordings)':26}{'new/call':>9}", *(f"{keep:>11.0%}" for keep in KEEPS))
+    shares = (f"{keep:>11.0%}" for keep in KEEPS)
+    print(f"{f'{window / 1000:.0f}k tokens':26}{'new/call':>9}", *shares)
     for source, some in sources.items():
         cells = []
         for keep in KEEPS:
-            total = sum((play(one, args.window, keep) for one in some), Sums())
+            total = sum((play(one, window, keep) for one in some), Sums())
             share, often = 100 * total.hit / total.sent, 20 * total.breaks / total.calls
             cells.append(f"{share:>5.1f} /{often:5.2f}")
         new = sum(one.full[-1] for one in some) / sum(len(one.full) for one in some)
         print(f"{f'{source} ({len(some)})':26}{new:9,.0f}", *cells)
+
+
+def main() -> None:
+    """A table for each window."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("logs", nargs="+")
+    parser.add_argument("--window", type=amount, nargs="+", default=[32_000, 100_000])
+    parser.add_argument("--above", type=float, default=1.3)
+    parser.add_argument("--arrival", type=float, default=inf)
+    args = parser.parse_args()
+    for window in args.window:
+        printed(args.logs, window, args.above, args.arrival)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Each figure is ours / real: the mean over the texts of a kind, and the lowest.  
 (``bench/count_texts.py``) are none of those that corrections were fitted on; the judges are
 tokenizers of other makers (``bench/reference_tokenizers.py``, with the packages that they need).
 ``--all`` prints the kinds too where ours equals the judge's; ``--speed`` what counting costs,
-against o200k.  Ends with 1 where a mean is more than 3 % below or 25 % above, or a text 8 % below.
+against o200k.  "outside" marks a mean more than 3 % below or 25 % above, or a text 8 % below.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def is_within(of_kind: Sequence[float]) -> bool:
     return MEAN[0] <= statistics.mean(of_kind) <= MEAN[1] and min(of_kind) >= MIN
 
 
-def print_family(judge: Judge, texts: Sequence[Text], whole: bool) -> bool:
-    """Whether all kinds are within the limits."""
+def print_family(judge: Judge, texts: Sequence[Text], whole: bool) -> None:
+    """One line a kind."""
     name = counter_for(None, model=judge.model, format="openai-chat").name
     print(f"{judge.family}: {judge.model} by {name}; judge {judge.by}")
     by_kind = ratios(judge, texts)
@@ -61,7 +61,6 @@ def print_family(judge: Judge, texts: Sequence[Text], whole: bool) -> bool:
     if equal:
         print(f"  {len(equal)} of {len(by_kind)} kinds within {NEAR:.1%}")
     print()
-    return all(map(is_within, by_kind.values()))
 
 
 def seconds(count: Counter, texts: Sequence[str]) -> float:
@@ -82,7 +81,7 @@ def print_speed(models: Sequence[str], texts: Sequence[str]) -> None:
         print(f"  {model:<22}{times:5.2f} × the time of o200k  ({count.name})")
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--npm", type=Path, required=True, help="a folder node_modules")
     parser.add_argument("--pygments", type=Path, required=True, help="its source archive, unpacked")
@@ -92,11 +91,11 @@ def main() -> int:
     texts = list(test_texts(args.npm.resolve(), args.pygments))
     print(f"{len(texts)} texts, {sum(len(text.text) for text in texts) / 1e6:.1f} M characters\n")
     found = list(judges(args.npm.resolve()))
-    within = [print_family(judge, texts, args.all) for judge in found]
+    for judge in found:
+        print_family(judge, texts, args.all)
     if args.speed:
         print_speed([judge.model for judge in found], [text.text for text in texts])
-    return 0 if all(within) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -27,6 +27,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
+JUDGES = os.environ.get("TRIMTAB_JUDGES", "judges")
+"""A folder with what bench/counts.py asks for."""
 DATA = os.environ.get("TRIMTAB_DATA", str(ROOT.parent / "shared" / "data"))
 BLOCK = re.compile(r"<!-- measured: ([\w-]+) -->\n(.*?)<!-- end of \1 -->", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
@@ -74,6 +76,13 @@ COMMANDS = {
     "transport": Command("bench/transport.py"),
     "turns": Command("bench/turns.py"),
     "retrieval": Command("bench/retrieval.py {data}"),
+    "cache-bounds": Command("bench/cache_bounds.py {data}"),
+    "control-arm": Command("bench/control_arm.py", quick=True),
+    "pruning": Command("bench/immediate_pruning.py", quick=True),
+    "images": Command("bench/images.py"),
+    "counts": Command(
+        "bench/counts.py --all --npm {judges}/node_modules --pygments {judges}/pygments-2.21.0"
+    ),
     "answerable": Command("bench/answerable"),
     "lookup": Command("bench/lookup.py"),
     "when-to-cut": Command("bench/when_to_cut.py {data}"),
@@ -100,7 +109,7 @@ def numbers(text: str) -> set[str]:
 
 def run(name: str) -> str:
     """Run a command; return its output.  Raises RuntimeError if it fails."""
-    words = COMMANDS[name].words.format(data=DATA).split()
+    words = COMMANDS[name].words.format(data=DATA, judges=JUDGES).split()
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TRIMTAB_DATA": DATA}
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, cwd=ROOT, env=env
