@@ -110,6 +110,18 @@ class OwnRedis(OwnServer):
 class OwnPostgresql(OwnServer):
     """It listens some time before it has recovered and takes connections."""
 
+    def send(self, number: signal.Signals) -> None:
+        """A signal to all of its processes: each connection's is in a group of its own."""
+        children = list[str]()
+        if self.process is not None:
+            pid = self.process.pid
+            with suppress(FileNotFoundError):
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
+        super().send(number)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), number)
+
     @contextmanager
     def full(self) -> Iterator[None]:
         """Its disk is full for a while, as far as trimtab's tables are concerned: reads are

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from own_servers import own_redis
+from own_servers import own_postgresql, own_redis
 from proxies import ask, proxied, settled
 from proxy_story import answers, listing, turn_by_turn
 from store_urls import store_url
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.world
 WINDOW = 20_000
 JSON = {"content-type": "application/json"}
 FAR = pytest.mark.parametrize("kind", ["redis", "postgresql"])
+OWN = pytest.mark.parametrize("own", [own_redis, own_postgresql], ids=["redis", "postgresql"])
 
 
 def requests(turns, name="review", asked=None):
@@ -124,17 +125,18 @@ def await_requests(provider, more):
 
 
 @pytest.mark.parametrize("recall", [False, True])
-def test_a_store_that_hangs_holds_up_only_who_waits_for_it(recall):
+@OWN
+def test_a_store_that_hangs_holds_up_only_who_waits_for_it(own, recall):
     body = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}],
                        "tools": [{"type": "function", "function": {"name": "ls"}}]})  # fmt: skip
     with (
-        own_redis() as redis,
+        own() as database,
         StrictProvider() as provider,
-        proxied(provider.url, store=redis.url, recall=recall) as server,
+        proxied(provider.url, store=database.url, recall=recall) as server,
         ThreadPoolExecutor(1) as pool,
     ):
         assert ask(server.url, "POST", "/v1/chat/completions", body, JSON)[0] == 200
-        redis.send(signal.SIGSTOP)
+        database.send(signal.SIGSTOP)
         try:
             other = body.replace("Hi.", "Another conversation.")
             waiting = pool.submit(ask, server.url, "POST", "/v1/chat/completions", other, JSON)
@@ -144,15 +146,16 @@ def test_a_store_that_hangs_holds_up_only_who_waits_for_it(recall):
             assert not waiting.done()
             assert waiting.result(timeout=60)[0] == 200
         finally:
-            redis.send(signal.SIGCONT)
+            database.send(signal.SIGCONT)
 
 
-def test_a_store_that_hangs_costs_few_requests_its_timeout():
+@OWN
+def test_a_store_that_hangs_costs_few_requests_its_timeout(own):
     """Each of another tenant, which would find out for itself."""
     with (
-        own_redis() as redis,
+        own() as database,
         StrictProvider() as provider,
-        proxied(provider.url, store=redis.url, tenants="key") as server,
+        proxied(provider.url, store=database.url, tenants="key") as server,
     ):
 
         def timed(number):
@@ -163,13 +166,13 @@ def test_a_store_that_hangs_costs_few_requests_its_timeout():
             return time.monotonic() - began
 
         timed(0)
-        redis.send(signal.SIGSTOP)
+        database.send(signal.SIGSTOP)
         try:
             began = time.monotonic()
             slow = sum(timed(number) > 1.5 for number in range(1, 40))
             rounds = (time.monotonic() - began) / 5 + 1
         finally:
-            redis.send(signal.SIGCONT)
+            database.send(signal.SIGCONT)
         assert slow <= 2 * rounds  # one that reads and one that writes, every five seconds
 
 
@@ -198,5 +201,31 @@ def test_a_store_that_is_killed_and_restarted_costs_no_request_and_recall_comes_
         assert all(record.violations == () for record in provider.requests)
         turn_by_turn(server.url, 30, name="afterwards", lines=90)
         found, known = recalled(server, "" if keeps else "afterwards")
+        assert known > 0
+        assert found == known
+
+
+@OWN
+def test_a_store_that_is_full_costs_no_request_and_keeps_it_all_when_there_is_room(own):
+    with (
+        own() as database,
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW, store=database.url) as server,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        running = [
+            pool.submit(turn_by_turn, server.url, 60, name=f"review {number}", lines=90)
+            for number in range(4)
+        ]
+        for _ in range(2):
+            await_requests(provider, 20)
+            with database.full():
+                await_requests(provider, 20)
+        for each in running:
+            each.result(timeout=120)
+        assert {record.status for record in provider.requests} == {200}
+        assert all(record.violations == () for record in provider.requests)
+        turn_by_turn(server.url, 30, name="afterwards", lines=90)
+        found, known = recalled(server)
         assert known > 0
         assert found == known

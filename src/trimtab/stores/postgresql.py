@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,7 +27,8 @@ from trimtab.stores.base import (
 
 VERSION = 1
 SECONDS = 2
-"""Most seconds to wait for a connection; an answer may take twice as long."""
+"""Most seconds to wait for a connection; a statement may take twice as long, and so may a silence
+of the server."""
 
 _TABLES = """
 CREATE TABLE trimtab_conversations (
@@ -77,7 +78,7 @@ class PostgresqlStore:
             ) from None
         self.url = without_password(url)
         self._given = url
-        self._psycopg = psycopg
+        self._psycopg, self._connections = psycopg, _bounded(psycopg.Connection)
         self._own = threading.local()
         self._all: weakref.WeakSet[_PostgresqlConnection] = weakref.WeakSet()
         self._inherited: list[_PostgresqlConnection] = []
@@ -233,7 +234,7 @@ class PostgresqlStore:
         old: _PostgresqlConnection | None = getattr(self._own, "db", None)
         if old is not None and old.pid == os.getpid() and not old.db.closed:
             return old.db
-        db = self._psycopg.connect(
+        db = self._connections.connect(
             self._given, autocommit=True, connect_timeout=SECONDS,
             tcp_user_timeout=1000 * SECONDS,
         )  # fmt: skip
@@ -252,6 +253,41 @@ class PostgresqlStore:
             self._all.add(new)
         weakref.finalize(new, _close, db, new.pid).atexit = False
         return db
+
+
+def _bounded(connections: type[Any]) -> type[Any]:
+    """A class of connections that close and raise TimeoutError when the server hangs.
+
+    The timeouts of server and network do not end that wait: a stopped process runs no timer, and
+    its machine acknowledges what it is sent.
+    """
+
+    class Bounded(connections):  # type: ignore[misc]
+        def wait(self, gen: Generator[Any, Any, T], *given: Any, **named: Any) -> T:
+            try:
+                done: T = super().wait(_ending(gen), *given, **named)
+            except TimeoutError:
+                self.close()
+                raise
+            return done
+
+    return Bounded
+
+
+def _ending(gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """A generator of psycopg, which is sent what the socket is ready for, several times a second;
+    raises TimeoutError after too long a silence."""
+    ready, until = None, time.monotonic() + 2 * SECONDS
+    try:
+        while True:
+            ready = yield gen.send(ready)
+            if ready:
+                until = time.monotonic() + 2 * SECONDS
+            elif time.monotonic() > until:
+                raise TimeoutError(f"not a word for {2 * SECONDS} s")
+    except StopIteration as done:
+        result: T = done.value
+        return result
 
 
 def _close(db: Any, pid: int) -> None:

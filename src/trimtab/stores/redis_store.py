@@ -122,7 +122,9 @@ class RedisStore:
             read(bare)
         except ValueError as error:
             raise self._error(error) from error
-        self._bare, self._retry = bare, Retry(NoBackoff(), 1)
+        # A cut connection is opened again; a server that hangs has had its time.
+        self._bare = bare
+        self._retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
         self._module, self._scripts = redis, dict[str, Any]()
         self._version_read = False
         self._inherited: Any = None

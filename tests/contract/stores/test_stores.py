@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ import store_urls
 
 from trimtab import stores
 from trimtab.errors import InvalidSetting, StoreError
+from trimtab.stores import postgresql, redis_store
 from trimtab.stores.base import Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
 from trimtab.stores.sqlite import SqliteStore
@@ -125,6 +129,33 @@ class TestPartitionedPostgresql(_Laws):
         store.write("t", WriteBatch("c", (("new", b"2"),), (("h-new", b"2"),)))
         assert store.read("t", "c")[0] == [b"2"]
         assert (store.original("t", "h-old"), store.original("t", "h-new")) == (None, b"2")
+
+
+@pytest.mark.world
+@pytest.mark.parametrize("kind", ["redis", "postgresql"])
+def test_a_server_that_hangs_costs_a_call_a_few_seconds(kind: str) -> None:
+    """Its machine still takes what is sent, so that no timeout of the network ends the call."""
+    open_server = {"redis": own_servers.own_redis, "postgresql": own_servers.own_postgresql}[kind]
+    most = 2 * redis_store.SECONDS if kind == "redis" else 3 * postgresql.SECONDS
+    with open_server() as server:
+        store, other = stores.open_store(server.url), stores.open_store(server.url)
+        batch = WriteBatch("c", (("a", b"1"),))
+        store.write("t", batch)
+        server.send(signal.SIGSTOP)
+        again = threading.Timer(5 * most, server.send, (signal.SIGCONT,))
+        again.start()
+        for call in (
+            lambda: store.read("t", "c"), lambda: other.read("t", "c"),
+            lambda: store.write("t", batch),
+        ):  # fmt: skip
+            began = time.monotonic()
+            with pytest.raises(StoreError, match="does not answer"):
+                call()
+            assert time.monotonic() - began < most
+        again.cancel()
+        server.send(signal.SIGCONT)
+        assert store.read("t", "c")[0] == other.read("t", "c")[0] == [b"1"]
+        store.write("t", batch)
 
 
 # --- URLs -----------------------------------------------------------------------------------------
