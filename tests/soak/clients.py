@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 60.0
 """How long a client tries one turn before it is a fault."""
 JUDGED = 3
 """One request in so many is compared with what arrived, speaker by speaker."""
-HANDLE = re.compile(r'recall\(\\*"(r[0-9A-Za-z_-]+)\\*"\)')
+HANDLE = re.compile(r'recall\(\\*"(r[0-9A-Za-z_-]+)\\*"')
 TURN = "x-soak-turn"
 
 
