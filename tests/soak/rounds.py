@@ -385,7 +385,7 @@ def verdict(seed: int, folder: Path) -> tuple[list[str], list[Exchange]]:
         place = Path(tempfile.mkdtemp(dir=folder))
         played.append(Play(case, place, restart).run())
         shutil.rmtree(place)
-    wrong = [fault for one in played for fault in _wrong(case, one)]
+    wrong = [fault for one in played for fault in wrong_in(case, one)]
     if len(played) > 1 and played[0].bodies != played[1].bodies:
         pairs = zip(played[0].bodies, played[1].bodies, strict=False)
         at, (one, two) = next(
@@ -399,7 +399,8 @@ def verdict(seed: int, folder: Path) -> tuple[list[str], list[Exchange]]:
     return wrong, [exchange for one in played for exchange in one.exchanges]
 
 
-def _wrong(case: Case, played: Played) -> list[str]:
+def wrong_in(case: Case, played: Played) -> list[str]:
+    """What is wrong with a session."""
     found = [f"crash: {crash}" for crash in played.crashes]
     tool = trimtab.note_tool(case.sdk.format)
     for exchange in played.exchanges:

@@ -154,7 +154,8 @@ def _said(exchange: Exchange) -> Iterator[str]:
         yield f"d: {len(rounds)} rounds"
     if exchange.raised is not None:
         if not exchange.refused() and not any(map(_too_long, exchange.records)):
-            yield f"b: raised where nothing was refused: {exchange.raised!r}"
+            why = exchange.raised.__cause__
+            yield f"b: raised where nothing was refused: {exchange.raised!r} of {why!r}"
         return
     if not rounds:
         yield "b: an answer that nobody gave"

@@ -20,12 +20,15 @@ from settings_words import as_keywords
 
 import trimtab
 from soak.clients import Findings
+from soak.user_code import every_other_row, on_event
 from trimtab import stores
 from trimtab.errors import StoreError
 from trimtab.stores.base import Store
 
 JUMPS = (-86_400.0, -3_600.0, -1.0, 1.0, 301.0, 3_601.0, 7 * 86_400.0)
 """Seconds by which a clock is set."""
+MAX_TURNS = 50
+"""Of one conversation."""
 FAILS = 0.02
 """Share of the calls to a store that fail before or after they were carried out."""
 
@@ -64,13 +67,16 @@ class Stored(threading.Thread):
         self.rng, self.found, self.stop = random.Random(seed), found, stop
         self.store = Faulty(stores.open_store(url), self.rng)
         self.url, self.now, self.seed = url, 1e9, seed * 1_000_000
-        self.turns = dict[int, int]()
+        self.turns, self.pinned = dict[int, int](), dict[int, str]()
         self.session = self.opened()
 
     def opened(self) -> trimtab.Session:
         """As after a restart."""
         store: Any = self.store
-        words = {"window": WINDOW, "counter": "o200k", "recall": True, "clock": self.clock}
+        words = {
+            "window": WINDOW, "counter": "o200k", "recall": True, "clock": self.clock,
+            "extra_reducers": [every_other_row], "on_event": on_event,
+        }  # fmt: skip
         return trimtab.Session(store=store, **as_keywords(**words))
 
     def clock(self) -> float:
@@ -103,7 +109,7 @@ class Stored(threading.Thread):
         seed = rng.choice(list(self.turns))
         self.turns[seed] += 1
         number = self.turns[seed]
-        if number > 50:
+        if number >= MAX_TURNS:
             del self.turns[seed]
         if rng.random() < 0.05:
             number = max(3, number - rng.randint(1, 12))  # a rewind
@@ -120,9 +126,29 @@ class Stored(threading.Thread):
         if wrong:
             self.found.fault(f"{self.name}, session {seed}, {number} turns: {wrong[0]}")
         shown = str(done.request)
+        self.pins(seed, number, given, shown, done)
         mine = {one.handle for one in done.report.edits if one.handle and one.handle in shown}
-        with self.found.lock:
-            self.found.handles.setdefault(self.url, set()).update(mine)
+        self.found.left(self.url, str(seed), sorted(mine))
+
+    def pins(self, seed: int, number: int, given: Any, shown: str, done: trimtab.Fitted) -> None:
+        """What the user pinned is there, or the report says that it gave way; now and then it
+        pins its newest result, or takes a cut back."""
+        result = given["messages"][-1]["content"][0]["content"]
+        pinned = self.pinned.get(seed)
+        if pinned and pinned in str(given) and pinned.split("\n")[0] not in shown:
+            self.found.count("pins that gave way")
+            if not any("pin" in text for text in done.report.warnings):
+                self.found.fault(f"{self.name}, session {seed}, {number} turns: a pin is not there")
+        try:
+            if self.rng.random() < 0.02:
+                self.session.pin(text=result.split("\n")[0])
+                self.pinned[seed] = result
+                self.found.count("pins")
+            elif done.report.edits and self.rng.random() < 0.02:
+                self.session.undo(self.rng.choice(done.report.edits).handle)
+                self.found.count("cuts taken back")
+        except trimtab.TrimtabError:  # the store fails, or there is nothing to take back
+            self.found.count("pins refused")
 
     def last(self) -> None:
         """Write what waits."""

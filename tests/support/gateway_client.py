@@ -32,7 +32,7 @@ class GatewayClient:
     """``key``: of the guardrail; ``session``: what it calls the conversation."""
 
     def __init__(self, url: str, key: str = "", session: str = "") -> None:
-        self._url, self.headers = url, {"content-type": "application/json"}
+        self.url, self.headers = url, {"content-type": "application/json"}
         if key:
             self.headers["authorization"] = f"Bearer {key}"
         if session:
@@ -51,7 +51,7 @@ class GatewayClient:
     def rows(self, rows: list[dict[str, Any]], model: str = "gpt-5.1") -> list[dict[str, Any]]:
         """The rows that come back for these."""
         body = json.dumps({"messages": rows, "model": model})
-        status, _, data = ask(self._url, "POST", "/v1/compress", body, self.headers)
+        status, _, data = ask(self.url, "POST", "/v1/compress", body, self.headers)
         assert status == 200, data
         self.answer = json.loads(data)
         back: list[dict[str, Any]] = self.answer["messages"]
@@ -65,6 +65,6 @@ class GatewayClient:
         """What is kept under a hash; None where nothing is."""
         asked = f"?query={quote(query)}" if query else ""
         path = f"/v1/retrieve/{digits}{asked}"
-        status, _, data = ask(self._url, "GET", path, None, self.headers)
+        status, _, data = ask(self.url, "GET", path, None, self.headers)
         assert status in (200, 404), data
         return json.loads(data)["original_content"] if status == 200 else None

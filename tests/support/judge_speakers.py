@@ -1,6 +1,6 @@
 """An independent judge: is anybody's text sent in another's name.
 
-It reads requests of all five formats as they go over the wire and compares what arrived with what
+It reads requests of all six formats as they go over the wire and compares what arrived with what
 is sent: no piece of 40 characters may stand under a speaker where in what arrived only another had
 it.  It does not know the library under test: nothing of it is imported here.
 """
@@ -160,14 +160,15 @@ def texts_of(request: Any) -> Iterator[tuple[str, Any]]:
         kind = str(message.get("type") or "")
         if kind == "reasoning":
             yield "model", [message.get("summary"), message.get("content")]
-        elif kind.endswith("_output"):
+        elif kind.endswith(("_output", "_result")) and kind != "model_output":
             yield "tool", [message.get("output"), message.get("result"), message.get("tools")]
         elif kind.endswith("_call") or kind == "program":
             yield "model", {k: v for k, v in message.items() if k not in ("id", "call_id", "type")}
         elif role in ("tool", "function") and "parts" not in message:
             yield "tool", message.get("content")
         else:
-            who = "model" if role in ("assistant", "model") else "user"
+            by_model = role in ("assistant", "model") or kind in ("model_output", "thought")
+            who = "model" if by_model else "user"
             who = "system" if role in ("system", "developer") else who
             yield from _message(message, who)
 
