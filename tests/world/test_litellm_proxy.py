@@ -246,7 +246,7 @@ class LookingUp:
     def __call__(self, record: Any) -> Any:
         history = record.body.get("messages") or record.body["input"]
         new = [one for one in HANDLE.findall(json.dumps(history)) if one not in self.asked]
-        if self.reads >= TURNS // 2:
+        if self.reads >= TURNS * 3 // 4:
             return "done"
         read = Call("read", {"path": f"src/m{self.reads}.py"})
         if not new or "recall" not in json.dumps(record.body["tools"]) or len(self.asked) > 2:
