@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ def purge(
     oldest until the rest takes at most ``keep_bytes``; of this tenant, or of all.  And those of
     ``conversations``, as (tenant, id): two tenants may have the same id.
 
-    A conversation that is written to at the same time is kept.  Raises StoreError.
+    A conversation that is written to at the same time is kept.  Where the store has no room to keep
+    the day of the purge, a later recall cannot tell it.  Raises StoreError.
     """
     rows = {row[:2]: row for row in store.conversations()}
     for one in conversations:  # of which nothing was cut: there are facts at most
@@ -61,7 +63,8 @@ def purge(
         _forget_responses(of_tenant, row.conversation)
         day = datetime.fromtimestamp(now, UTC).date().isoformat()
         if handles:
-            of_tenant.mark_purged(handles, {"purged": day})
+            with suppress(StoreError):  # a full store: making room comes before telling why
+                of_tenant.mark_purged(handles, {"purged": day})
         total -= row.stored_bytes
         own = row.tenant.startswith(OURS)
         conversation = row.entries + row.originals > 0 and not own

@@ -224,10 +224,11 @@ class PostgresqlStore:
                     raise
                 return act(self._connection())
         except (self._psycopg.Error, OSError) as error:
-            raise StoreError(
-                f"{self.url} does not answer ({type(error).__name__}: "
-                f"{' '.join(str(error).split())}): start PostgreSQL, or name another store"
-            ) from error
+            what, then = "does not answer", "start PostgreSQL, or name another store"
+            if isinstance(error, self._psycopg.errors.DiskFull):
+                what, then = "is full", "free its disk; after trimtab purge --store, VACUUM FULL"
+            why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise StoreError(f"{self.url} {what} ({why}): {then}") from error
 
     def _connection(self) -> Any:
         """This thread's connection: it must be shared neither between threads nor across forks."""

@@ -116,6 +116,7 @@ class RedisStore:
             raise MissingExtra(
                 "a store in Redis needs its client: pip install 'trimtab[redis]'"
             ) from None
+        self._module, self._scripts = redis, dict[str, Any]()
         self._errors: tuple[type[Exception], ...] = (redis.RedisError, OSError)
         read: Any = redis.connection.parse_url
         try:
@@ -125,7 +126,6 @@ class RedisStore:
         # A cut connection is opened again; a server that hangs has had its time.
         self._bare = bare
         self._retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
-        self._module, self._scripts = redis, dict[str, Any]()
         self._version_read = False
         self._inherited: Any = None
         """The client of the process that forked this one: never used or closed here."""
@@ -271,10 +271,10 @@ class RedisStore:
             raise self._error(error) from error
 
     def _error(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"{self.url} does not answer ({type(error).__name__}: {error}): start Redis, or name "
-            "another store"
-        )
+        what, then = "does not answer", "start Redis, or name another store"
+        if isinstance(error, self._module.OutOfMemoryError):
+            what, then = "is full", "raise its maxmemory, or trimtab purge --store"
+        return StoreError(f"{self.url} {what} ({type(error).__name__}: {error}): {then}")
 
 
 def _member(tenant: str, conversation: str) -> str:

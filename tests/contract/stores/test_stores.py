@@ -25,7 +25,7 @@ import store_urls
 
 from trimtab import stores
 from trimtab.errors import InvalidSetting, StoreError
-from trimtab.stores import postgresql, redis_store
+from trimtab.stores import maintenance, postgresql, redis_store
 from trimtab.stores.base import Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
 from trimtab.stores.sqlite import SqliteStore
@@ -156,6 +156,25 @@ def test_a_server_that_hangs_costs_a_call_a_few_seconds(kind: str) -> None:
         server.send(signal.SIGCONT)
         assert store.read("t", "c")[0] == other.read("t", "c")[0] == [b"1"]
         store.write("t", batch)
+
+
+@pytest.mark.world
+@pytest.mark.parametrize("kind", ["redis", "postgresql"])
+def test_a_full_server_says_so_and_is_emptied_by_a_purge(kind: str) -> None:
+    open_server = {"redis": own_servers.own_redis, "postgresql": own_servers.own_postgresql}[kind]
+    with open_server() as server:
+        store = stores.open_store(server.url)
+        for name in ("one", "two"):
+            store.write("t", WriteBatch(name, (("a", b"1"),), ((f"h-{name}", b"original"),)))
+        with server.full():
+            with pytest.raises(StoreError, match="is full"):
+                store.write("t", WriteBatch("three", (("a", b"1"),)))
+            assert store.original("t", "h-one") == b"original"
+            done = maintenance.purge(
+                store, lambda tenant: stores.open(store, tenant), now=time.time(), keep_bytes=0
+            )
+        assert done.conversations == 2
+        assert not store.conversations()
 
 
 # --- URLs -----------------------------------------------------------------------------------------
