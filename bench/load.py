@@ -8,12 +8,15 @@ milliseconds, milliseconds of processor time a request.
   redis      as plain, on Redis (--redis URL; else redis-server is started where it is installed)
   workers    as plain, one worker and two on a file
   beside     small chats while one of 2 MB is made to fit: the longest of them
+  peers      as plain, in turns with LiteLLM's proxy and headroom's where they are on the path:
+             pip install 'litellm[proxy]' and 'headroom-ai[proxy]', each where it likes
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import shutil
 import statistics
@@ -21,37 +24,69 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import aiohttp
 from proxy import ROOT, Running, body, step
 
-Round = tuple[float, float, float, float]
-"""Requests a second, p50 and p99 in milliseconds, processor milliseconds a request."""
+Round = tuple[float, float, float, float, float]
+"""Requests a second, p50 and p99 in milliseconds, processor milliseconds a request, answers that
+were not 200 or not whole."""
+KEY = "sk-of-a-benchmark"
+"""What every client sends."""
 BOUNDS = {"plain": 0.45, "standing": 0.11, "redis": 0.4}
 
 
-class OurProxy(Running):
-    """``trimtab proxy`` as the command line starts it."""
+class Program(Running):
+    """A proxy that a command starts, with its children."""
 
-    def __init__(self, port: int, url: str, home: str, *options: str) -> None:
+    def __init__(self, command: list[str], port: int, home: str, **env: str) -> None:
         self._start(
-            [sys.executable, "-m", "trimtab", "proxy", "--listen", f"127.0.0.1:{port}",
-             "--upstream", url, *options],
-            port, cwd=home, stderr=subprocess.DEVNULL,
-            env={**os.environ, "HOME": home, "PYTHONPATH": str(ROOT / "src")},
+            command, port, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": home, **env},
         )  # fmt: skip
 
     def cpu(self) -> float:
         """Seconds of processor time, those of its workers included."""
-        pids = [self.process.pid, *_children(self.process.pid)]
-        return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
+        return sum(time.clock_gettime((~pid << 3) | 2) for pid in self._pids())
+
+    def rss(self) -> int:
+        """Resident memory in bytes, that of its workers included."""
+        pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self._pids())
+        return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def _pids(self) -> list[int]:
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [pid, *map(int, children)]
 
 
-def _children(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+class OurProxy(Program):
+    """``trimtab proxy`` as the command line starts it."""
+
+    def __init__(self, port: int, url: str, home: str, *options: str) -> None:
+        command = [sys.executable, "-m", "trimtab", "proxy", "--listen", f"127.0.0.1:{port}"]
+        command += ["--upstream", url, *options]
+        super().__init__(command, port, home, PYTHONPATH=str(ROOT / "src"))
+
+
+def litellms(program: str, port: int, url: str, home: str) -> Program:
+    """LiteLLM's proxy with the one model, one worker as it is by default."""
+    model = {"model": "openai/gpt-5.1", "api_key": "none", "api_base": f"{url}/v1"}
+    config = {"model_list": [{"model_name": "gpt-5.1", "litellm_params": model}]}
+    file = Path(home) / "litellm.yaml"
+    file.write_text(json.dumps(config))  # JSON is YAML
+    command = [program, "--config", str(file), "--host", "127.0.0.1", "--port", str(port)]
+    more = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "PYTHONPATH": ""}
+    return Program(command, port, home, LITELLM_MASTER_KEY=KEY, **more)
+
+
+def headrooms(program: str, port: int, url: str, home: str) -> Program:
+    """headroom's proxy as it is by default, but for its limit of 60 requests a minute."""
+    command = [program, "proxy", "--port", str(port), "--openai-api-url", f"{url}/v1"]
+    return Program([*command, "--no-rate-limit", "--no-telemetry"], port, home, PYTHONPATH="")
 
 
 def growing(name: str) -> Iterator[bytes]:
@@ -96,7 +131,7 @@ async def measured(one: Running, kind: str, first: int, streams: int, most: int)
                 return  # another conversation would begin with edits
             again += 1
 
-    headers = {"content-type": "application/json"}
+    headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
         names = [f"canary-{(first + number) * 1_000}" for number in range(streams)]
@@ -108,21 +143,28 @@ async def measured(one: Running, kind: str, first: int, streams: int, most: int)
         talks = (talk(number, session, bodies) for number, bodies in enumerate(begun))
         await asyncio.gather(*talks)
     took, spent = time.perf_counter() - began, one.cpu() - before
-    assert not wrong, wrong[:3]
+    print(*wrong[:3], sep="\n", end="\n" if wrong else "", file=sys.stderr)
     cuts = statistics.quantiles(times, n=100)
-    return len(times) / took, cuts[49], cuts[98], 1_000 * spent / len(times)
+    return len(times) / took, cuts[49], cuts[98], 1_000 * spent / len(times), len(wrong)
 
 
 def paired(
     ours: Running, bare: Running, kind: str, args: argparse.Namespace
 ) -> tuple[list[Round], list[Round]]:
-    """Rounds of both in turns; the first of each only warms up."""
-    rows: tuple[list[Round], list[Round]] = ([], [])
+    """Rounds of both in turns."""
+    mine, other = in_turns([ours, bare], kind, args)
+    assert not any(row[4] for row in (*mine, *other))
+    return mine, other
+
+
+def in_turns(proxies: Sequence[Running], kind: str, args: argparse.Namespace) -> list[list[Round]]:
+    """Rounds of each, with another one first each time; the first round only warms up."""
+    rows: list[list[Round]] = [[] for _ in proxies]
     for number in range(args.rounds + 1):
-        pair = [(0, ours), (1, bare)] if number % 2 else [(1, bare), (0, ours)]
-        for at, one in pair:
-            first = 10_000 * (2 * number + at)
-            found = asyncio.run(measured(one, kind, first, args.streams, args.requests))
+        for turn in range(len(proxies)):
+            at = (turn + number + 1) % len(proxies)
+            first = 10_000 * (len(proxies) * number + at)
+            found = asyncio.run(measured(proxies[at], kind, first, args.streams, args.requests))
             if number:
                 rows[at].append(found)
     return rows
@@ -150,6 +192,28 @@ def say(name: str, ours: list[Round], bare: list[Round]) -> None:
         f"p50; CPU {mine[3]:.1f} and {other[3]:.1f} ms a request",
         flush=True,
     )
+
+
+def peers(ours: Running, bare: Running, url: str, home: str, args: argparse.Namespace) -> None:
+    """A table of all proxies that are here."""
+    found = {"a proxy that only passes on": bare, "trimtab": ours}
+    with ExitStack() as stack:
+        for port, (name, program, start) in enumerate(
+            (("LiteLLM", "litellm", litellms), ("headroom", "headroom", headrooms)), 18_771
+        ):
+            if path := shutil.which(program):
+                found[name] = start(path, port, url, home)
+                stack.callback(found[name].stop)
+        rows = in_turns(list(found.values()), "plain", args)
+        print(
+            f"| {args.streams} streams | requests/s | p50, ms | p99, ms | CPU, ms | MB | failed |"
+        )
+        print("|---|---|---|---|---|---|---|")
+        for (name, one), rounds in zip(found.items(), rows, strict=True):
+            rate, p50, p99, cpu, _ = (statistics.median(each) for each in zip(*rounds, strict=True))
+            failed = sum(each[4] for each in rounds)
+            print(f"| {name} | {rate:.0f} | {p50:,.0f} | {p99:,.0f} | {cpu:.1f} "
+                  f"| {one.rss() / 1e6:,.0f} | {failed:.0f} |", flush=True)  # fmt: skip
 
 
 async def beside(ours: Running) -> list[float]:
@@ -213,6 +277,7 @@ def main() -> None:
             "1 worker": ("plain", (*large, *file)),
             "2 workers": ("plain", (*large, *file, "--workers", "2")),
             "beside": ("beside", ("--window", "100k", *memory)),
+            "peers": ("peers", (*large, *memory)),
         }
         names = [one for name in wanted for one in
                  (("1 worker", "2 workers") if name == "workers" else (name,))]  # fmt: skip
@@ -223,7 +288,9 @@ def main() -> None:
                     continue
                 kind, options = kinds[name]
                 with our_proxy(port, provider.url, home, *options) as ours:
-                    if name == "beside":
+                    if name == "peers":
+                        peers(ours, bare, provider.url, home, args)
+                    elif name == "beside":
                         times = asyncio.run(beside(ours))
                         print(f"beside     {len(times)} small chats, the longest "
                               f"{max(times):.0f} ms (at most 50)")  # fmt: skip

@@ -131,10 +131,13 @@ class Running:
     def _start(self, command: list[str], port: int, **keywords: Any) -> None:
         self.process = subprocess.Popen(command, **keywords)
         self.url = f"http://127.0.0.1:{port}"
-        for _ in range(300):
+        for _ in range(3_000):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 return
+            if self.process.poll() is not None:
+                break
             time.sleep(0.1)
+        raise RuntimeError(f"{command} does not listen on {port}")
 
     def rss(self) -> int:
         """Resident memory in bytes."""

@@ -252,7 +252,7 @@ CASES = (
     Case("steps that cannot fit", steps, 8_000, 5.0, window=30),
     Case("steps that cannot fit, recall", steps, 8_000, 5.0, window=30, recall=True),
     # The largest is split first: providers take at most 10,485,760 characters in one text.
-    Case("lines, cut", lines, 1_000_000, 5.0, 0.02, ratio=3.2),
+    Case("lines, cut", lines, 1_000_000, 5.0, 0.02, memory=16.0, ratio=3.2),
     Case("megabytes", megabytes, 46, 5.0, memory=4.0),
     Case("megabytes, cut", megabytes, 46, 5.0, 0.01, memory=4.0),
 )
