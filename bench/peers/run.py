@@ -121,12 +121,15 @@ def install(peer: Peer) -> str:
         [str(python), "-m", "pip", "install", "-q", "splintr-rs", *peer.packages],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    version.cache_clear()
     return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][-300:]
 
 
 @functools.cache
 def version(peer: Peer, package: str) -> str:
     """What is installed of a package; "" where it is not."""
+    if not python_of(peer).exists():
+        return ""
     code = f"import importlib.metadata as m; print(m.version({package!r}))"
     done = subprocess.run(
         [str(python_of(peer)), "-c", code], capture_output=True, text=True, check=False
@@ -204,7 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="*", metavar="ENVIRONMENT")
     parser.add_argument("--window", default="16k")
-    parser.add_argument("--cases", default="30")
+    parser.add_argument("--cases", default="35")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()

@@ -186,13 +186,18 @@ SPEAKERS = {"tool_use": "assistant", "tool_result": "user", "thinking": "assista
 """Whose messages these blocks may stand in: "can only be in `user` messages", and its like."""
 
 
+def _only_directs(message: dict[str, Any]) -> bool:
+    """Whether a system message sets something and says nothing."""
+    return message.get("role") == "system" and bool(message.keys() - {"role", "content"})
+
+
 def _claude_message(number: int, message: dict[str, Any], last: bool) -> Iterator[str]:
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant", "system"):
         yield f"{number}: no such role {role!r}"
     if not isinstance(content, (str, list)):
         yield f"{number}: content is neither string nor list"
-    elif not content and not (role == "assistant" and last):
+    elif not content and not (role == "assistant" and last) and not _only_directs(message):
         yield f"{number}: empty content"
     for place, block in enumerate(content if isinstance(content, list) else []):
         yield from _claude_block(f"{number}.{place}", block)

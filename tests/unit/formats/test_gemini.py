@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import trimtab
 from trimtab import formats
 from trimtab.formats import rules
 
@@ -35,3 +36,38 @@ def test_thoughts_may_go_from_turns_before_the_newest_where_signatures_are_requi
     request = {"model": model, "contents": contents}
     transcript = formats.read(request, formats.find(request, "gemini")[0], model=model)
     assert rules.may_drop_reasoning(transcript, 1) == may
+
+
+def _call(name: str, **more: Any) -> dict[str, Any]:
+    return {"role": "model", "parts": [{"functionCall": {"id": name, "name": name, "args": {}},
+                                        **more}]}  # fmt: skip
+
+
+def _response(*names: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [
+        {"functionResponse": {"id": name, "name": name, "response": {"result": name}}}
+        for name in names
+    ]}  # fmt: skip
+
+
+SIGNED = {"thoughtSignature": "c2ln"}
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "then"),
+    [("gemini-2.5-pro", {}, {}), ("gemini-3-pro", SIGNED, SIGNED), ("gemini-2.5-pro", {}, SIGNED)],
+    ids=["without signatures", "each signed", "the second signed"],
+)
+def test_a_response_before_its_call_goes_right_behind_it_where_the_model_goes_on_at_once(
+    model: str, first: dict[str, Any], then: dict[str, Any]
+) -> None:
+    contents = [ASK, _response("a"), _call("a", **first), _call("b", **then), _response("b")]
+    sent = trimtab.fit({"model": model, "contents": contents}, 9_000).request["contents"]
+    assert sent == [ASK, contents[2], contents[1], contents[3], contents[4]]
+
+
+def test_a_response_before_its_call_stays_with_those_of_the_parallel_calls() -> None:
+    """Only the first of parallel calls is signed: a step of its own would be refused."""
+    contents = [ASK, _response("a"), _call("a", **SIGNED), _call("b"), _response("b")]
+    sent = trimtab.fit({"model": "gemini-3-pro", "contents": contents}, 9_000).request["contents"]
+    assert sent == [ASK, contents[2], contents[3], _response("b", "a")]

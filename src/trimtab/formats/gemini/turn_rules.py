@@ -6,7 +6,8 @@ responses are matched by ids and names (``engine/pairs.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trimtab.amounts import many
@@ -136,13 +137,15 @@ def answer_calls(
     turns = {f.data.turn_range: f.data for f in findings}.values()
     stray_responses = _stray_responses(transcript)
     moves: list[tuple[GeminiTurn, list[LocatedPart], list[LocatedPart]]] = []
+    early: dict[LocatedPart, LocatedPart] = {}
     for turn in turns:
         moved = [located for located in turn.late if located not in turn.extra]
         missing = []
         for call in turn.open:
             stray = next((s for s in stray_responses if s.message >= turn.turn_range.stop
                           and _same_id(call.part, s.part)), None)  # fmt: skip
-            stray = stray or _early(transcript, stray_responses, call)
+            if stray is None and (stray := _early(transcript, stray_responses, call)):
+                early[call] = stray
             if stray is None:
                 missing.append(call)
             else:
@@ -151,10 +154,20 @@ def answer_calls(
         moves.append((turn, moved, missing))
     removed = [located for _, moved, _ in moves for located in moved]
     for turn, moved, missing in moves:
-        parts = [paths.get(tree, path_of_part(transcript, located)) for located in moved]
+        own = _in_between(turn, early)
+        placed = [located for responses in own.values() for located in responses]
+        parts = [
+            paths.get(tree, path_of_part(transcript, located))
+            for located in moved
+            if located not in placed
+        ]
         parts += [_synthetic(transcript, tree, call) for call in missing]
         ops = [op for located in moved for op in removal_ops(transcript, located, removed)]
-        ops += _placed(transcript, turn, parts)
+        for number, responses in own.items():
+            said = [paths.get(tree, path_of_part(transcript, located)) for located in responses]
+            message = transcript.format.results_message(said)
+            ops.append(Insert((*transcript.base, number + 1), message))
+        ops += _placed(transcript, turn, parts) if parts else []
         names = ", ".join(sorted({call.part.tool for call in missing if call.part.tool}))
         done = [f"{many(len(moved), 'response')} moved next to the call"] if moved else []
         if missing:
@@ -187,6 +200,25 @@ def _early(
         if bare and located.part.tool == call.part.tool and call.part.tool not in set(named):
             return located
     return None
+
+
+def _in_between(
+    turn: GeminiTurn, early: Mapping[LocatedPart, LocatedPart]
+) -> dict[int, list[LocatedPart]]:
+    """Content of a turn → its responses, where all of them stood before it and the model's next
+    content follows at once.  Between the two they make two steps of what would be one.
+
+    Not where the next one's call is a parallel call of the same step: it has no signature.
+    """
+    found: dict[int, list[LocatedPart]] = {}
+    for number, after in pairwise(sorted({call.message for call in turn.calls})):
+        calls = [call for call in turn.calls if call.message == number]
+        next_call = next(call for call in turn.calls if call.message == after)
+        is_parallel = calls[0].part.flaw != "unsigned" and next_call.part.flaw == "unsigned"
+        if is_parallel or not early.keys() >= set(calls):
+            break
+        found[number] = [early[call] for call in calls]
+    return found
 
 
 def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:

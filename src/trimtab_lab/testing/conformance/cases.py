@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trimtab_lab.testing.conformance.stories import Story, StoryTurn, Teller
+from trimtab_lab.testing.conformance.stories import DEFERRED, Story, StoryCall, StoryTurn, Teller
+from trimtab_lab.testing.conformance.writing import FORMATS
 
 FIRST_DRAWN = 100
 """Seeds from here on give random cases; those below are the hard cases."""
@@ -22,7 +23,8 @@ class Case:
     """One case at one window.
 
     ``grows``: the client sends the conversation at each turn as it grows; else only once, whole.
-    ``is_even``: no single text is large, so that a batch can leave room.
+    ``is_even``: no single text is large, so that a batch can leave room.  ``formats``: those that
+    know what is in it.
     """
 
     seed: int
@@ -30,6 +32,7 @@ class Case:
     story: Story
     grows: bool = False
     is_even: bool = False
+    formats: tuple[str, ...] = FORMATS
 
 
 def case(seed: int, window: int) -> Case:
@@ -110,7 +113,7 @@ def _compacted(seed: int, name: str, tell: Teller, window: int) -> Case:
     """A compaction block of the provider is the first message."""
     summary = f"So far {tell.name()} was read and {tell.words(30)}."
     turns = [tell.user(constraint=True), *_steps(tell, 12, window // 10)]
-    return Case(seed, name, tell.story(turns, summary))
+    return Case(seed, name, tell.story(turns, summary), formats=_STATEFUL)
 
 
 def _thinking(seed: int, name: str, tell: Teller, window: int) -> Case:
@@ -149,6 +152,59 @@ def _even(seed: int, name: str, tell: Teller, window: int) -> Case:
     return Case(seed, name, tell.story(turns), grows=True, is_even=True)
 
 
+def _answered_later(seed: int, name: str, tell: Teller, window: int) -> Case:
+    """The server's code calls a tool of the client; its result is in the model's next message, in
+    which it may run more."""
+    turns = [tell.user(constraint=True)]
+    waiting: tuple[StoryCall, ...] = ()
+    for number in range(12):
+        code = () if number % 4 == 3 else (tell.running(),)
+        step = tell.model(*code, tell.call(window // 9))
+        turns.append(replace(step, answered=waiting))
+        waiting = code
+    return Case(seed, name, tell.story(turns), grows=True, formats=("anthropic",))
+
+
+def _system_within(seed: int, name: str, tell: Teller, window: int) -> Case:
+    """The system speaks behind the user's first message, and then behind every third step."""
+    turns = [tell.user(constraint=True), tell.system()]
+    for _ in range(4):
+        turns += [*_steps(tell, 3, window // 10), tell.system()]
+    formats = ("openai-chat", "openai-responses", "anthropic")
+    return Case(seed, name, tell.story(turns), grows=True, formats=formats)
+
+
+def _only_directives(seed: int, name: str, tell: Teller, window: int) -> Case:
+    """Messages of the system without words, first and in between, that set an effort."""
+    turns = [tell.system(effort="high"), tell.user(constraint=True)]
+    for effort in ("low", "medium", "high"):
+        turns += [*_steps(tell, 3, window // 7), tell.system(effort=effort)]
+    return Case(seed, name, tell.story(turns), grows=True, formats=("anthropic",))
+
+
+def _found_tools(seed: int, name: str, tell: Teller, window: int) -> Case:
+    """Deferred tools, of which a search of the server and one of the client found one each, are
+    called to the end."""
+    turns = [tell.user(constraint=True)]
+    turns += [
+        tell.model(tell.finding(tool, by_server=number == 0), tell.call(window // 40))
+        for number, tool in enumerate(DEFERRED)
+    ]
+    turns += [tell.model(tell.call(window // 8, DEFERRED[number % 2])) for number in range(12)]
+    return Case(seed, name, tell.story(turns), grows=True, formats=_STATEFUL)
+
+
+def _early_result(seed: int, name: str, tell: Teller, window: int) -> Case:
+    """Results stand before their calls, as a log of streamed parallel calls has them."""
+    turns = [tell.user(constraint=True), *_steps(tell, 2, window // 40)]
+    turns += [replace(turn, early=True) for turn in _steps(tell, 2, window // 40)]
+    turns += _steps(tell, 6, window // 6)
+    return Case(seed, name, tell.story(turns), grows=True)
+
+
+_STATEFUL = ("anthropic", "openai-responses")
+"""Those whose messages hold the provider's state: compaction blocks, and tools that it loads."""
+
 _HARD: dict[str, Callable[[int, str, Teller, int], Case]] = {
     "long trace": _long,
     "giant last result": _giant_result,
@@ -164,6 +220,11 @@ _HARD: dict[str, Callable[[int, str, Teller, int], Case]] = {
     "small": _small,
     "only words": _only_words,
     "even steps": _even,
+    "server's result in the next message": _answered_later,
+    "system in mid-conversation": _system_within,
+    "system message of directives only": _only_directives,
+    "deferred tools that were found": _found_tools,
+    "results before their calls": _early_result,
 }
 
 

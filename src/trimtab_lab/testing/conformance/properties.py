@@ -31,11 +31,13 @@ class Property(NamedTuple):
 PROPERTIES = (
     Property("fits", "a request comes out, and its prompt is within the window"),
     Property("legal", "the provider would accept it: no rule of its format is broken"),
-    Property("pairs", "each call has its one result, each result its call, in order"),
+    Property(
+        "pairs", "each call has its one result, each result its call, a found tool its search"
+    ),
     Property("speakers", "nobody's words are sent in another's name"),
     Property("constraints", "what the user demanded or forbade stands there word for word"),
     Property("sealed", "signed thinking and compaction blocks are unchanged or left out whole"),
-    Property("untouched", "a legal request of at most 40 % of the window comes out as it went in"),
+    Property("untouched", "up to 40 % of the window nothing is changed; in a broken one only that"),
     Property("idempotent", "what came out, put in again, comes out the same"),
     Property("sticky", "what was sent stays while there is room, and is not rewritten every turn"),
     Property("reversible", "every text that was taken out can be had back, exactly"),
@@ -63,6 +65,10 @@ def weigh(request: Any, format: str) -> Weighed:
     return Weighed(record.tokens, " ".join(f"{verdict.when} {message}".split()))
 
 
+_SERVERS = "srvtoolu_"
+"""Ids of Anthropic's server tools begin so.  In the model's last message they may wait."""
+
+
 def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
     """Calls without a result, results without a call, and duplicates."""
     waiting: dict[str, int] = {}
@@ -81,8 +87,30 @@ def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
         elif waiting and piece.speaker == "user":
             yield f"message {piece.message}: the user speaks before the result of {min(waiting)}"
             waiting = {}
-    if waiting:
-        yield f"the end: no result of {min(waiting)}"
+    said = [piece for piece in sent if piece.speaker == "model"]
+    pending = {p.id for p in said if p.message == said[-1].message and p.id.startswith(_SERVERS)}
+    if owed := waiting.keys() - pending:
+        yield f"the end: no result of {min(owed)}"
+
+
+def unloaded(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[str]:
+    """Calls of deferred tools without the search that loaded them."""
+    waiting = {piece.name for piece in arrived if piece.kind == "loads"}
+    for piece in sent:
+        if piece.kind == "loads":
+            waiting.discard(piece.name)
+        elif piece.kind == "call" and piece.name in waiting:
+            yield f"message {piece.message}: no search before it loads the tool {piece.name!r}"
+
+
+def gone(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[str]:
+    """Texts, and results of calls that arrived, which are not sent as they were."""
+    called = {piece.id for piece in arrived if piece.kind == "call"}
+    there = {(piece.speaker, piece.kind, piece.id, piece.text) for piece in sent}
+    for piece in arrived:
+        is_whole = piece.kind == "text" or (piece.kind == "result" and piece.id in called)
+        if is_whole and (piece.speaker, piece.kind, piece.id, piece.text) not in there:
+            yield f"message {piece.message}: gone: {_short(piece)}"
 
 
 def foreign(sent: Sequence[SaidPiece], speakers: Speakers) -> Iterator[str]:

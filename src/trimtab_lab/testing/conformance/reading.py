@@ -16,8 +16,9 @@ from trimtab_lab.testing.conformance.writing import MESSAGES_KEY
 class SaidPiece(NamedTuple):
     """One piece of a conversation.
 
-    ``speaker``: user | model | tool | system; ``kind``: text | call | result | sealed | other;
-    ``text`` of a call: its arguments as canonical JSON; ``message``: its index in the list.
+    ``speaker``: user | model | tool | system; ``kind``: text | call | result | sealed | loads |
+    other; ``text`` of a call: its arguments as canonical JSON; ``name`` of "loads": the deferred
+    tool that a search found; ``message``: its index in the list.
     """
 
     message: int
@@ -69,8 +70,9 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(_text(item) for item in value)
     if isinstance(value, dict):
-        if isinstance(value.get("text"), str):
-            return str(value["text"])
+        for key in ("text", "stdout"):
+            if isinstance(value.get(key), str):
+                return str(value[key])
         if set(value) == {"json"}:
             return _dump(value["json"])
     return "" if value is None else _dump(value)
@@ -104,6 +106,10 @@ def _responses(item: dict[str, Any]) -> Iterator[_Rest]:
         who = _SPEAKERS.get(str(item.get("role")), "system")
         for part in _parts(item.get("content")):
             yield who, "text", _text(part)
+    elif kind == "tool_search_output":
+        yield "tool", "result", "", str(item.get("call_id"))
+        for tool in item.get("tools") or ():
+            yield "tool", "loads", "", "", str(tool.get("name"))
     elif kind.endswith("_call_output"):
         yield "tool", "result", _text(item.get("output")), str(item.get("call_id"))
     elif kind.endswith("_call"):
@@ -117,20 +123,38 @@ def _responses(item: dict[str, Any]) -> Iterator[_Rest]:
 
 def _anthropic(message: dict[str, Any]) -> Iterator[_Rest]:
     who = _SPEAKERS.get(str(message.get("role")), "system")
+    directives = {key: value for key, value in message.items() if key not in ("role", "content")}
+    if who == "system" and directives:
+        yield who, "other", _dump(directives)
     for part in _parts(message.get("content")):
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = str(part.get("type")) if isinstance(part, dict) else ""
         if kind == "text":
             yield who, "text", str(part.get("text"))
-        elif kind == "tool_use":
+        elif kind in ("tool_use", "server_tool_use"):
             name = str(part.get("name"))
             yield who, "call", _dump(part.get("input")), str(part.get("id")), name
-        elif kind == "tool_result":
-            yield "tool", "result", _text(part.get("content")), str(part.get("tool_use_id"))
+        elif kind.endswith("tool_result"):
+            yield from _anthropic_result(part)
         elif kind in ("thinking", "redacted_thinking", "compaction"):
             plain = {key: value for key, value in part.items() if key != "cache_control"}
-            yield who, "sealed", _dump(plain), str(kind)
+            yield who, "sealed", _dump(plain), kind
         else:
             yield who, "other", _dump(part)
+
+
+def _anthropic_result(part: dict[str, Any]) -> Iterator[_Rest]:
+    """A result of the client's or of the server's, and the tools that it loads."""
+    content = part.get("content")
+    inner = content.get("tool_references", content) if isinstance(content, dict) else content
+    said, names = list[Any](), list[str]()
+    for one in inner if isinstance(inner, list) else [inner]:
+        if isinstance(one, dict) and one.get("type") == "tool_reference":
+            names.append(str(one.get("tool_name")))
+        else:
+            said.append(one)
+    yield "tool", "result", _text(said), str(part.get("tool_use_id"))
+    for name in names:
+        yield "tool", "loads", "", "", name
 
 
 def _bedrock(message: dict[str, Any]) -> Iterator[_Rest]:

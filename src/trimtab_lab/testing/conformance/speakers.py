@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from trimtab_lab.testing.conformance import stories
 from trimtab_lab.testing.conformance.reading import SaidPiece
-from trimtab_lab.testing.conformance.stories import TOOLS, Story
+from trimtab_lab.testing.conformance.stories import DEFERRED, TOOLS, Story
 
 PIECE = 40
 HEADER_CHARS = 120
@@ -18,6 +18,7 @@ HEADER_CHARS = 120
 _BITS = {"user": 1, "model": 2, "tool": 4, "system": 8}
 _GIVEN = 16
 """The bit of what a call was given."""
+_TOOLS = (*TOOLS, *DEFERRED)
 _RECORD = "of which this record is left"
 
 
@@ -60,4 +61,4 @@ class Speakers:
 
 def _is_header(speaker: str, line: str) -> bool:
     """Whether a line of a tool result names a call."""
-    return speaker == "tool" and len(line) <= HEADER_CHARS and any(name in line for name in TOOLS)
+    return speaker == "tool" and len(line) <= HEADER_CHARS and any(name in line for name in _TOOLS)

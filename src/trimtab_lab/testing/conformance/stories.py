@@ -8,13 +8,19 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 CHARS_PER_TOKEN = 3.2
 """The ratio for the texts made here; measured with o200k: 2.9 to 3.4."""
 
 TOOLS = ("read", "bash", "grep", "edit", "write")
+CODE = "code_execution"
+"""The server's tool: it runs code that may call the client's tools."""
+SEARCH = "find_tools"
+"""A search for deferred tools, of the client's or of the server's."""
+DEFERRED = ("trace", "profile")
+"""Tools that are loaded only when a search has found them."""
 
 _WORDS = (
     "request", "cache", "window", "token", "parser", "result", "session", "error", "index",
@@ -32,20 +38,28 @@ _CONSTRAINTS = (
 
 @dataclass(frozen=True, slots=True)
 class StoryCall:
-    """A call and its result; None: the call was interrupted."""
+    """A call and its result; None: the call was interrupted.
+
+    ``by_server``: the provider runs it, so its result is in a message of the model; ``finds``: the
+    deferred tool that its result loads.
+    """
 
     id: str
     tool: str
     arguments: dict[str, Any]
     result: str | None
     error: bool = False
+    by_server: bool = False
+    finds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryTurn:
-    """A turn of the user, or of the model with its calls and their results.
+    """A turn of the user, of the system, or of the model with its calls and their results.
 
-    ``lost``: the model's message is missing, but the results are there.
+    ``lost``: the model's message is missing, but the results are there; ``early``: the results
+    stand before it; ``answered``: calls of the turn before whose results the server gives in this
+    one; ``effort``: the system's message says nothing and only sets this.
     """
 
     speaker: str
@@ -53,36 +67,53 @@ class StoryTurn:
     calls: tuple[StoryCall, ...] = ()
     thinking: str = ""
     lost: bool = False
+    early: bool = False
+    answered: tuple[StoryCall, ...] = ()
+    effort: str = ""
+
+    @property
+    def results(self) -> tuple[StoryCall, ...]:
+        """The calls that the client answers."""
+        return tuple(c for c in self.calls if c.result is not None and not c.by_server)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a provider would refuse it."""
+        return self.lost or self.early or any(call.result is None for call in self.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A conversation; ``summary``: the provider's summary of earlier, compacted turns."""
+    """A conversation; ``summary``: the provider's summary of earlier, compacted turns; ``offers``:
+    which of CODE and SEARCH it has beside TOOLS."""
 
     turns: tuple[StoryTurn, ...]
     system: str = "You are a careful engineer. Answer briefly."
     summary: str = ""
     constraints: tuple[str, ...] = ()
+    offers: frozenset[str] = frozenset()
 
     @property
     def is_damaged(self) -> bool:
         """Whether a provider would refuse the unchanged conversation."""
-        return any(t.lost or any(c.result is None for c in t.calls) for t in self.turns)
+        return any(turn.is_damaged for turn in self.turns)
 
     def until(self, end: int) -> Story:
         """The first ``end`` turns, with the constraints in them."""
         turns = self.turns[:end]
         user_words = " ".join(turn.text for turn in turns if turn.speaker == "user")
         constraints = tuple(text for text in self.constraints if text in user_words)
-        return Story(turns, self.system, self.summary, constraints)
+        return replace(self, turns=turns, constraints=constraints)
 
     def requests(self) -> list[Story]:
-        """The conversation at each model call, oldest first."""
+        """The conversation at each model call, oldest first.  What the system says in it is sent
+        with what stands before it."""
+        speakers = [*(turn.speaker for turn in self.turns), ""]
         ends = [
             number
             for number, turn in enumerate(self.turns, 1)
-            if turn.speaker == "user" or turn.calls
-        ]
+            if speakers[number] != "system" and (turn.calls or turn.speaker in ("user", "system"))
+        ][self.turns[0].speaker == "system" :]
         return [self.until(end) for end in ends]
 
 
@@ -165,6 +196,25 @@ class Teller:
         self._calls += 1
         return StoryCall(f"call_{self._calls:04}", call.tool, call.arguments, call.result)
 
+    def running(self) -> StoryCall:
+        """Code that the server runs, which calls tools of the client."""
+        self._calls += 1
+        arguments = {"code": f"print(await read('src/{self.name()}.py'))"}
+        result = f"{self.name()} is {self.random.randrange(10**6)}"
+        return StoryCall(f"call_{self._calls:04}", CODE, arguments, result, by_server=True)
+
+    def finding(self, tool: str, *, by_server: bool) -> StoryCall:
+        """A search that loads a deferred tool."""
+        self._calls += 1
+        arguments = {"pattern": tool}
+        id = f"call_{self._calls:04}"
+        return StoryCall(id, SEARCH, arguments, "", by_server=by_server, finds=tool)
+
+    def system(self, *, effort: str = "") -> StoryTurn:
+        """The system speaks in mid-conversation, or only sets an effort."""
+        text = "" if effort else f"Of {self.name()} only the agents {self.words(9)} are left."
+        return StoryTurn("system", text, effort=effort)
+
     def model(self, *calls: StoryCall, words: int = 8, thinking: bool = False) -> StoryTurn:
         """The model speaks and calls."""
         text = f"I look at {self.name()}: {self.words(words)}." if words else ""
@@ -173,7 +223,11 @@ class Teller:
 
     def story(self, turns: list[StoryTurn], summary: str = "") -> Story:
         """The story of these turns."""
-        return Story(tuple(turns), summary=summary, constraints=tuple(self.constraints))
+        offers = {call.tool for turn in turns for call in turn.calls} & {CODE, SEARCH}
+        return Story(
+            tuple(turns), summary=summary, constraints=tuple(self.constraints),
+            offers=frozenset(offers),
+        )  # fmt: skip
 
 
 def texts(story: Story) -> Iterator[tuple[str, str]]:

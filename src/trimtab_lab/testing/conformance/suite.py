@@ -58,7 +58,7 @@ def judged(
 ) -> CaseTally:
     """Judge one case in one format, in new conversations."""
     tally = CaseTally(one.seed, one.name, format)
-    if one.story.summary and format not in ("anthropic", "openai-responses"):
+    if format not in one.formats:
         return tally
     stories = one.story.requests() if one.grows else [one.story]
     watch = _Watch(one, format, options, tally, speakers)
@@ -119,18 +119,27 @@ class _Watch:
         add, turn = self._tally.add, now.number
         add("fits", list(self._too_large(now)), turn)
         add("legal", [now.after.refused] if now.after.refused else [], turn)
-        add("pairs", properties.pairs(now.sent, self._format), turn)
+        add("pairs", self._unpaired(now), turn)
         add("speakers", properties.foreign(now.sent, self._speakers), turn)
         if story.constraints:
             add("constraints", properties.constraints(now.sent, story), turn)
         if any(piece.kind == "sealed" for piece in now.arrived):
             add("sealed", properties.sealed(now.arrived, now.sent), turn)
-        is_small = now.before.tokens <= ROOM * self._options.window
-        if is_small and not now.before.refused:
-            changed = properties.difference(now.arrived, now.sent)
-            add("untouched", [changed] if changed else [], turn)
+        if now.before.tokens <= ROOM * self._options.window:
+            add("untouched", list(self._changed(now)), turn)
         if self.last is not None and self._case.is_even:
             add("sticky", list(self._rewritten(self.last, now)), turn)
+
+    def _unpaired(self, now: _Turn) -> Iterator[str]:
+        yield from properties.pairs(now.sent, self._format)
+        yield from properties.unloaded(now.arrived, now.sent)
+
+    def _changed(self, now: _Turn) -> Iterator[str]:
+        """What was changed in a small request, apart from what the provider would refuse."""
+        if now.before.refused:
+            yield from properties.gone(now.arrived, now.sent)
+        elif changed := properties.difference(now.arrived, now.sent):
+            yield changed
 
     def _too_large(self, now: _Turn) -> Iterator[str]:
         window = self._options.window
