@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai_summarization import (
     create_sliding_window_processor,
     create_summarization_processor,
@@ -29,7 +30,8 @@ from pydantic_ai_summarization import (
 class _History:
     def __init__(self, processor: Any) -> None:
         self._got: list[ModelMessage] = []
-        self._agent = Agent(FunctionModel(self._answer), capabilities=[ProcessHistory(processor)])
+        model = FunctionModel(self._answer, profile=openai_model_profile("gpt-4o"))
+        self._agent = Agent(model, capabilities=[ProcessHistory(processor)])
         self._history: list[ModelMessage] = []
         self._names: dict[str, str] = {}
         self._taken = 0

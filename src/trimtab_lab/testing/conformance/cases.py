@@ -196,9 +196,9 @@ def _found_tools(seed: int, name: str, tell: Teller, window: int) -> Case:
 
 def _early_result(seed: int, name: str, tell: Teller, window: int) -> Case:
     """Results stand before their calls, as a log of streamed parallel calls has them."""
-    turns = [tell.user(constraint=True), *_steps(tell, 2, window // 40)]
-    turns += [replace(turn, early=True) for turn in _steps(tell, 2, window // 40)]
-    turns += _steps(tell, 6, window // 6)
+    turns = [tell.user(constraint=True), *_steps(tell, 2, window // 60)]
+    turns += [replace(turn, early=True) for turn in _steps(tell, 2, window // 60)]
+    turns += [*_steps(tell, 1, window // 60), *_steps(tell, 6, window // 6)]
     return Case(seed, name, tell.story(turns), grows=True)
 
 

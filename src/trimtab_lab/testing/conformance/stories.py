@@ -112,7 +112,8 @@ class Story:
         ends = [
             number
             for number, turn in enumerate(self.turns, 1)
-            if speakers[number] != "system" and (turn.calls or turn.speaker in ("user", "system"))
+            if (turn.speaker != "model" or (turn.calls and not turn.early))
+            and speakers[number] != "system"
         ][self.turns[0].speaker == "system" :]
         return [self.until(end) for end in ends]
 
