@@ -5,8 +5,8 @@
 
 The kits are installed with pip at the versions of ``PINS``, in an environment of their own under
 ~/.cache/trimtab/kits (TRIMTAB_KITS).  Transcripts are those of TRIMTAB_DATA or ../shared/data.
-LangChain and headroom run in the environments of bench/peers.  No model is asked: conpact's judge
-and probe and its summarizer are left out, and LangChain's summary is a fixed text.
+Other libraries run in the environments of bench/peers.  No model is asked: conpact's judge and
+probe and its summarizer are left out, and each summary is a fixed text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def parts(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     if "audits" in names:
         from kits import audits
 
-        outputs = [(one.name, [one(session.messages) for session in found]) for one in libraries]
+        outputs = [
+            (one.name, [one(session.messages).messages for session in found]) for one in libraries
+        ]
         yield f"compact-audit 0.1.0, {about}", audits.dropped_lines(found, outputs)
         yield f"ctxdrift 0.1.0, {about}", audits.missing(found, outputs)
 

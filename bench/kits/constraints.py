@@ -9,7 +9,7 @@ from typing import Any
 from conpact import SCS, render_sc
 from conpact.generate import inject
 
-from kits.sessions import WINDOW, Message, Session, is_accepted, texts, tokens
+from kits.sessions import WINDOW, Message, Session, texts, tokens
 from kits.tables import share, table
 
 POSITIONS = {"top": "early", "middle": "middle", "bottom": "late"}
@@ -41,7 +41,7 @@ def kept(library: Any, found: Sequence[Session]) -> Sequence[object]:
     for session in found:
         for turn in range(GROUPS):
             messages, put = planted(session, turn)
-            sent = library(messages)
+            sent, is_accepted = library(messages)
             own, other = _said(sent, users=True), _said(sent, users=False)
             for position, group in put.items():
                 held = [text in own for text in group]
@@ -52,7 +52,7 @@ def kept(library: Any, found: Sequence[Session]) -> Sequence[object]:
             size = tokens(sent)
             sizes.append(size / tokens(messages))
             within.append(size <= WINDOW)
-            accepted.append(is_accepted(sent))
+            accepted.append(is_accepted)
     every = [held for own_place in by_place.values() for held in own_place]
     return [
         library.name, *(share(own_place) for own_place in by_place.values()),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trimtab
 
@@ -18,6 +18,7 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.append(str(BENCH / "peers"))
 
 import run as peers  # noqa: E402
+import worker  # noqa: E402
 
 Message = dict[str, Any]
 MODEL = "gpt-5"
@@ -32,6 +33,10 @@ EACH = 1
 OTHERS = {
     "LangChain ClearToolUsesEdit": "langchain-clear",
     "LangChain SummarizationMiddleware": "langchain-summarize",
+    "deepagents summarization": "deepagents",
+    "Strands sliding window": "strands-sliding",
+    "Strands summarizing": "strands-summarizing",
+    "LiteLLM compress": "litellm-compress",
     "headroom compress": "headroom",
 }
 """Row of bench/peers/run.py → its name in worker.py there."""
@@ -120,15 +125,26 @@ def _values(value: Any) -> Iterator[str]:
 # --- what is made of them ---
 
 
+class Sent(NamedTuple):
+    """``messages``: what is left, in OpenAI's chat format; ``is_accepted``: whether it keeps the
+    rules of the provider that it was made for."""
+
+    messages: list[Message]
+    is_accepted: bool
+
+
+def _chat_request(messages: list[Message]) -> Sent:
+    return Sent(messages, not trimtab.check({"model": MODEL, "messages": messages}))
+
+
 class Trimtab:
     """Default settings, without an output reserve."""
 
     name = "trimtab"
 
-    def __call__(self, messages: list[Message]) -> list[Message]:
+    def __call__(self, messages: list[Message]) -> Sent:
         fitted = trimtab.fit({"model": MODEL, "messages": messages}, WINDOW, reserve=0)
-        sent: list[Message] = fitted.request["messages"]
-        return sent
+        return _chat_request(fitted.request["messages"])
 
 
 class Newest:
@@ -136,8 +152,29 @@ class Newest:
 
     name = "newest 5 messages (conpact's Recent-5)"
 
-    def __call__(self, messages: list[Message]) -> list[Message]:
-        return messages[-5:]
+    def __call__(self, messages: list[Message]) -> Sent:
+        return _chat_request(messages[-5:])
+
+
+class OwnCompaction:
+    """What coding agents do, simulated over the calls of the session: at 90 % of the window all
+    that was said becomes a summary, a fixed text, in a message of the user."""
+
+    name = "an agent's own compaction, simulated"
+
+    def __call__(self, messages: list[Message]) -> Sent:
+        lead = [message for message in messages if message["role"] == "system"]
+        kept, size = list[Message](), tokens(lead)
+        for message, after in zip(messages, [*messages[1:], None], strict=True):
+            if message["role"] == "system":
+                continue
+            kept.append(message)
+            size += tokens([message])
+            is_sent = after is None or after["role"] == "assistant"
+            if is_sent and size > worker.TRIGGER * WINDOW:
+                kept = [{"role": "user", "content": worker.SUMMARY}]
+                size = tokens([*lead, *kept])
+        return _chat_request([*lead, *kept])
 
 
 class Peer:
@@ -148,14 +185,28 @@ class Peer:
         if failed := peers.install(peer):
             raise RuntimeError(f"{row} cannot be installed: {failed}")
         self.name = f"{row} {peers.version(peer, peer.packages[0])}"
-        worker = str(Path(__file__).with_name("peer_worker.py"))
+        self._format = peer.options[peer.options.index("--format") + 1]
+        path = os.pathsep.join([str(BENCH.parent / "src"), str(peers.TARGETS)])
         self._process = subprocess.Popen(
-            [str(peers.python_of(peer)), worker, OTHERS[row], str(WINDOW)],
+            [str(peers.python_of(peer)), str(Path(__file__).with_name("peer_worker.py")),
+             OTHERS[row], str(WINDOW)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, encoding="utf-8",
+            text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip
 
-    def __call__(self, messages: list[Message]) -> list[Message]:
+    def __call__(self, messages: list[Message]) -> Sent:
+        if self._format == "openai-chat":
+            return _chat_request(self._asked(messages))
+        names = {call["function"]["name"] for one in messages for call in one.get("tool_calls", ())}
+        tools = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+                 for name in sorted(names)]  # fmt: skip
+        body = {"model": MODEL, "messages": messages, "tools": tools}
+        request = trimtab.convert(body, self._format).request
+        sent = {**request, "messages": self._asked(request["messages"])}
+        back = trimtab.convert(sent, "openai-chat", format=self._format, model=MODEL)
+        return Sent(back.request["messages"], not trimtab.check(sent, format=self._format))
+
+    def _asked(self, messages: list[Message]) -> list[Message]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(messages) + "\n")
@@ -168,7 +219,7 @@ class Peer:
 
 def libraries() -> Iterator[Any]:
     """Each as a function of the messages; a line on standard error where one is not there."""
-    yield from (Trimtab(), Newest())
+    yield from (Trimtab(), Newest(), OwnCompaction())
     for row in OTHERS:
         try:
             yield Peer(row)
@@ -179,8 +230,3 @@ def libraries() -> Iterator[Any]:
 def tokens(messages: Sequence[Message]) -> int:
     """As trimtab counts them."""
     return trimtab.count_tokens({"model": MODEL, "messages": list(messages)})
-
-
-def is_accepted(messages: Sequence[Message]) -> bool:
-    """Whether the provider's rules are kept."""
-    return not trimtab.check({"model": MODEL, "messages": list(messages)})
