@@ -11,7 +11,7 @@ import ctxdrift
 from compact_audit.audit import audit
 from compact_audit.extract import CATEGORIES, extract
 
-from kits.sessions import WINDOW, Message, Session, texts, tokens
+from kits.sessions import Message, Session, fits, texts, tokens
 from kits.tables import table
 
 Outputs = Sequence[tuple[str, Sequence[list[Message]]]]
@@ -101,7 +101,7 @@ SIZES = ("within the window", "tokens sent")
 
 def _sizes(sent: Sequence[Sequence[Message]]) -> tuple[str, str]:
     sizes = [tokens(messages) for messages in sent]
-    return f"{sum(size <= WINDOW for size in sizes)} of {len(sizes)}", f"{sum(sizes):,}"
+    return f"{sum(map(fits, sent))} of {len(sizes)}", f"{sum(sizes):,}"
 
 
 def _sum(found: Sequence[Session], outputs: Sequence[Sequence[Message]]) -> Counter[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from conpact import SCS, render_sc
 from conpact.generate import inject
 
-from kits.sessions import WINDOW, Message, Session, texts, tokens
+from kits.sessions import Message, Session, fits, texts, tokens
 from kits.tables import share, table
 
 POSITIONS = {"top": "early", "middle": "middle", "bottom": "late"}
@@ -49,9 +49,8 @@ def kept(library: Any, found: Sequence[Session]) -> Sequence[object]:
                 moved += sum(
                     text in other for text, there in zip(group, held, strict=True) if not there
                 )
-            size = tokens(sent)
-            sizes.append(size / tokens(messages))
-            within.append(size <= WINDOW)
+            sizes.append(tokens(sent) / tokens(messages))
+            within.append(fits(sent))
             accepted.append(is_accepted)
     every = [held for own_place in by_place.values() for held in own_place]
     return [

@@ -126,15 +126,16 @@ def _values(value: Any) -> Iterator[str]:
 
 
 class Sent(NamedTuple):
-    """``messages``: what is left, in OpenAI's chat format; ``is_accepted``: whether it keeps the
-    rules of the provider that it was made for."""
+    """``messages``: what is left, in OpenAI's chat format, nothing where the library gave up;
+    ``is_accepted``: whether it keeps the rules of the provider that it was made for."""
 
     messages: list[Message]
     is_accepted: bool
 
 
 def _chat_request(messages: list[Message]) -> Sent:
-    return Sent(messages, not trimtab.check({"model": MODEL, "messages": messages}))
+    is_accepted = bool(messages) and not trimtab.check({"model": MODEL, "messages": messages})
+    return Sent(messages, is_accepted)
 
 
 class Trimtab:
@@ -202,7 +203,9 @@ class Peer:
                  for name in sorted(names)]  # fmt: skip
         body = {"model": MODEL, "messages": messages, "tools": tools}
         request = trimtab.convert(body, self._format).request
-        sent = {**request, "messages": self._asked(request["messages"])}
+        if not (kept := self._asked(request["messages"])):
+            return Sent([], False)
+        sent = {**request, "messages": kept}
         back = trimtab.convert(sent, "openai-chat", format=self._format, model=MODEL)
         return Sent(back.request["messages"], not trimtab.check(sent, format=self._format))
 
@@ -213,7 +216,8 @@ class Peer:
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
         if "error" in answer:
-            raise RuntimeError(f"{self.name}: {answer['error']}")
+            print(f"{self.name}: {answer['error']}", file=sys.stderr)
+            return []
         return [messages[one] if isinstance(one, int) else one for one in answer["messages"]]
 
 
@@ -225,6 +229,11 @@ def libraries() -> Iterator[Any]:
             yield Peer(row)
         except RuntimeError as error:
             print(error, file=sys.stderr)
+
+
+def fits(messages: Sequence[Message]) -> bool:
+    """Whether something is left, and within the window."""
+    return bool(messages) and tokens(messages) <= WINDOW
 
 
 def tokens(messages: Sequence[Message]) -> int:
