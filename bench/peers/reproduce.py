@@ -1,4 +1,4 @@
-"""Runs the ten-line reproductions of docs/why/peers.md, each in its library's environment.
+"""Runs the ten-line reproductions that docs/why/peers.md names, each in its library's environment.
 
     python bench/peers/reproduce.py            make what is missing, run all, say what came out
 
@@ -16,7 +16,8 @@ from run import PEERS, install, python_of, version
 BUGS = Path(__file__).with_name("bugs")
 ENVIRONMENTS = {
     "contextgc": "contextgc", "ctxfit": "ctxfit", "distil": "distil", "langchain": "langchain",
-    "litellm": "litellm", "maf": "agent-framework", "strands": "strands",
+    "litellm": "litellm", "maf": "agent-framework", "pydantic": "pydantic-ai",
+    "strands": "strands",
 }  # fmt: skip
 """By the first word of a file's name."""
 

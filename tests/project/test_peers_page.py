@@ -21,10 +21,12 @@ BLOCKS = re.findall(r"^```py\n(.*?)^```", PAGE, re.S | re.M)
 FILES = {file.stem: file.read_text(encoding="utf-8") for file in reproduce.BUGS.glob("*.py")}
 
 
-def test_every_reproduction_stands_on_the_page_as_it_is_run():
-    assert sorted(block.strip() for block in BLOCKS) == sorted(
-        text.strip() for text in FILES.values()
-    )
+def test_every_reproduction_is_named_on_the_page_and_those_printed_are_as_they_are_run():
+    named = re.findall(r"\[(\w+)\]\(\S+/bench/peers/bugs/\1\.py\)", PAGE)
+    assert sorted(named) == sorted(FILES)
+    texts = {text.strip() for text in FILES.values()}
+    assert BLOCKS
+    assert all(block.strip() in texts for block in BLOCKS)
 
 
 def test_a_reproduction_has_about_ten_lines_says_what_it_prints_and_has_an_environment():

@@ -49,7 +49,7 @@ def test_a_target_that_does_nothing_fails_and_the_table_says_how_to_run_it_again
     assert "first: seed 1 (long trace), openai-chat, turn 1:" in lines[row + 1]
     again = lines[row + 2].split("again: trimtab ")[1].split()
     assert main(again) == 1
-    assert "my_targets:same: 1 cases" in capsys.readouterr().out
+    assert "my_targets:same: 1 case" in capsys.readouterr().out
     assert main([*again[:-4], "--seed", "12", "--format", "openai-chat"]) == 0
 
 

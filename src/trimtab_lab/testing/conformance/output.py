@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+from trimtab.amounts import many
 from trimtab_lab.testing.conformance.scoreboard import Row, Scoreboard
 
 _GREEN, _AMBER, _RED = "#3fa34d", "#c9862a", "#c0392b"
@@ -22,7 +23,7 @@ def table(
     """
     colour = paint or (lambda passed, text: text)
     lines = [
-        f"{scoreboard.target}: {scoreboard.cases} cases at {scoreboard.window:,} tokens, "
+        f"{scoreboard.target}: {many(scoreboard.cases, 'case')} at {scoreboard.window:,} tokens, "
         f"formats {', '.join(scoreboard.formats)}"
     ]
     for row in scoreboard.rows:

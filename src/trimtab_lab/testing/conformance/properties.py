@@ -31,13 +31,11 @@ class Property(NamedTuple):
 PROPERTIES = (
     Property("fits", "a request comes out, and its prompt is within the window"),
     Property("legal", "the provider would accept it: no rule of its format is broken"),
-    Property(
-        "pairs", "each call has its one result, each result its call, a found tool its search"
-    ),
+    Property("pairs", "each call has its one result and its tool, each result its call"),
     Property("speakers", "nobody's words are sent in another's name"),
     Property("constraints", "what the user demanded or forbade stands there word for word"),
     Property("sealed", "signed thinking and compaction blocks are unchanged or left out whole"),
-    Property("untouched", "up to 40 % of the window nothing is changed; in a broken one only that"),
+    Property("untouched", "at most 40 % of the window: unchanged, but for what would be refused"),
     Property("idempotent", "what came out, put in again, comes out the same"),
     Property("sticky", "what was sent stays while there is room, and is not rewritten every turn"),
     Property("reversible", "every text that was taken out can be had back, exactly"),
