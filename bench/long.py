@@ -2,8 +2,10 @@
 
 A made-up coding session grows by a call and its result.  Each of its turns goes through
 ``trimtab.Session`` and through ``trimtab proxy``, each a process of its own, to the strict
-provider.  Milliseconds of processor time of the 250 turns before a mark; what the proxy does after
+provider.  Milliseconds of processor time of the 150 turns before a mark; what the proxy does after
 an answer counts too.  A *cut* is a turn whose request does not begin as the one before.
+
+    python bench/long.py --every 20      # away from the marks only every 20th turn is sent
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ from trimtab_lab.testing import StrictProvider
 
 WINDOW = 64_000
 TOKENS_A_TURN = 200
-BEFORE = 250
+BEFORE = 150
 """Turns before a mark."""
+MARKS = (0.1, 0.5, 1.0)
+"""Where the costs of a turn are told, as shares of all messages."""
 PATH, HEADERS = "/v1/messages", {"content-type": "application/json", "x-api-key": "none"}
 
 
@@ -60,12 +64,24 @@ class Judge:
             self._before, self.most = sent, max(self.most, record.tokens)
 
 
-def bodies(number: int) -> Any:
+def sent(number: int, every: int) -> list[int]:
+    """How many messages each turn that is sent has."""
+    ends = [int(share * number) // 2 for share in MARKS]
+    return [2 * turn + 1 for turn in range(number // 2)
+            if turn % every == 0 or any(end - BEFORE <= turn < end for end in ends)]  # fmt: skip
+
+
+def near(mark: int, times: dict[int, float]) -> list[float]:
+    """Of the turns before a mark."""
+    return [took for at, took in times.items() if mark - 2 * BEFORE <= at < mark]
+
+
+def bodies(number: int, turns: list[int]) -> Any:
     """The request of each turn as bytes."""
-    rows, joined = messages(number), b""
-    for at, row in enumerate(rows):
-        joined += (b"," if at else b"") + json.dumps(row).encode()
-        if at % 2 == 0:
+    joined, wanted = b"", set(turns)
+    for at, row in enumerate(messages(number), 1):
+        joined += (b"," if at > 1 else b"") + json.dumps(row).encode()
+        if at in wanted:
             yield b'{"model":"claude-sonnet-4-5","max_tokens":500,"messages":[' + joined + b"]}"
 
 
@@ -77,11 +93,11 @@ def post(host: str, body: bytes) -> None:
     connection.close()
 
 
-def through_session(url: str, number: int) -> None:
+def through_session(url: str, number: int, turns: list[int]) -> None:
     """In a process of its own: fit and send each turn; prints milliseconds and memory."""
     session, rows, times = trimtab.Session(window=WINDOW), messages(number), list[float]()
     host = url.removeprefix("http://")
-    for at in range(1, number + 1, 2):
+    for at in turns:
         request = {"model": "claude-sonnet-4-5", "max_tokens": 500, "messages": rows[:at]}
         began = time.process_time()
         done = session.fit(request)
@@ -96,10 +112,10 @@ def resident(process: int | str) -> int:
     return 1024 * int(status.partition("VmRSS:")[2].split()[0])
 
 
-def session(number: int) -> tuple[Judge, list[float], int]:
+def session(number: int, every: int) -> tuple[Judge, list[float], int]:
     """What the provider saw, milliseconds of each turn, bytes of memory at the end."""
     judge = Judge()
-    command = [sys.executable, __file__, "--messages", str(number), "--play"]
+    command = [sys.executable, __file__, "--messages", str(number), "--every", str(every), "--play"]
     with judge.provider as provider:
         with subprocess.Popen([*command, provider.url], stdout=subprocess.PIPE) as child:
             while child.poll() is None:
@@ -111,7 +127,7 @@ def session(number: int) -> tuple[Judge, list[float], int]:
     return judge, told["times"], told["bytes"]
 
 
-def proxy(number: int) -> tuple[Judge, list[float], int]:
+def proxy(number: int, every: int) -> tuple[Judge, list[float], int]:
     """The same through ``trimtab proxy``."""
     judge, marks = Judge(), list[float]()
     options = ("--window", str(WINDOW), "--store", "memory:")
@@ -120,7 +136,7 @@ def proxy(number: int) -> tuple[Judge, list[float], int]:
         tempfile.TemporaryDirectory() as home,
         our_proxy(18_781, provider.url, home, *options) as ours,
     ):
-        for body in bodies(number):
+        for body in bodies(number, sent(number, every)):
             marks.append(ours.cpu())
             post(ours.url.removeprefix("http://"), body)
             judge.look()
@@ -130,29 +146,32 @@ def proxy(number: int) -> tuple[Judge, list[float], int]:
     return judge, [1_000 * (after - before) for before, after in pairwise(marks)], size
 
 
-Door = Callable[[int], tuple[Judge, list[float], int]]
+Door = Callable[[int, int], tuple[Judge, list[float], int]]
 
 
 def main() -> None:
     """The tables."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--messages", type=int, default=10_000)
+    options.add_argument("--every", type=int, default=1)
     options.add_argument("--play", metavar="URL", help=argparse.SUPPRESS)
     asked = options.parse_args()
+    turns = sent(asked.messages, asked.every)
     if asked.play:
-        through_session(asked.play, asked.messages)
+        through_session(asked.play, asked.messages, turns)
         return
     doors: dict[str, Door] = {"Session": session, "proxy": proxy}
-    found = {name: play(asked.messages) for name, play in doors.items()}
-    last = max(map(len, bodies(asked.messages)))
-    print(f"{asked.messages:,} messages, {last / 1e6:.1f} MB at the end, a window of {WINDOW:,}")
+    found = {name: play(asked.messages, asked.every) for name, play in doors.items()}
+    size = sum(len(json.dumps(row)) for row in messages(asked.messages))
+    print(f"{asked.messages:,} messages, {size / 1e6:.1f} MB at the end, a window of {WINDOW:,}; "
+          f"{len(turns):,} turns sent")  # fmt: skip
     print("| ms of processor time a turn, at | Session: median | p99 | proxy: median | p99 |")
     print("|---|---|---|---|---|")
-    for share in (0.1, 0.5, 1.0):
+    for share in MARKS:
         mark = int(share * asked.messages)
         row = ""
         for _, times, _ in found.values():
-            own = times[max(0, mark // 2 - BEFORE) : mark // 2]
+            own = near(mark, dict(zip(turns, times, strict=True)))
             row += f" {statistics.median(own):.1f} | {statistics.quantiles(own, n=100)[98]:.0f} |"
         print(f"| {mark:,} messages |{row}")
     print("\n| | cuts | refused | rules broken | most tokens | memory at the end | of all turns |")
