@@ -1,7 +1,6 @@
 """``trimtab proxy`` whose time jumps: by the seconds that the file in SOAK_CLOCK holds.
 
-It keeps few conversations in memory, as ``together`` does: they are forgotten and read again all
-the time, and what it takes is flat after minutes and not after days.
+Its caches are small, as those of ``together`` are.
 
 SOAK_CLOCK=FILE python tests/soak/replica.py --upstream URL --listen 127.0.0.1:4141 …
 """
@@ -14,8 +13,6 @@ import time
 from pathlib import Path
 
 REAL = time.time
-IN_MEMORY = 8
-"""Conversations of a session."""
 
 
 def jumping() -> float:
@@ -28,8 +25,8 @@ def jumping() -> float:
 
 if __name__ == "__main__":
     time.time = jumping
+    from soak.small_caches import small_caches
     from trimtab.cli import main
-    from trimtab.sessions import conversation_store
 
-    conversation_store.IN_MEMORY = IN_MEMORY
-    sys.exit(main(["proxy", *sys.argv[1:]]))
+    with small_caches():
+        sys.exit(main(["proxy", *sys.argv[1:]]))

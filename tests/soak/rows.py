@@ -13,13 +13,14 @@ from zlib import crc32
 
 from judge_speakers import strings
 
-ROW = re.compile(r"src/([\w.-]+)/module_(\d+)_of_(\d+)\.py:\d+: value_\d+ changed")
+ROW = re.compile(r"src/module_(\d+)_of_(\d+)\.py:\d+: value_\d+ of ([\w.-]+) changed")
 
 
 def row(mark: str, number: int, count: int) -> str:
     """The row of this number, from 0."""
-    value = crc32(f"{mark} {number}".encode())
-    return f"src/{mark}/module_{number}_of_{count}.py:{number * 13 % 97}: value_{value} changed"
+    value = crc32(f"{mark} {number}".encode()) % 10_000
+    place = f"src/module_{number}_of_{count}.py:{number * 13 % 97}"
+    return f"{place}: value_{value} of {mark} changed"
 
 
 def rows(mark: str, count: int) -> str:
@@ -29,13 +30,13 @@ def rows(mark: str, count: int) -> str:
 
 def marks(text: str) -> set[str]:
     """Of all rows in a text."""
-    return {match[1] for match in ROW.finditer(text)}
+    return {match[3] for match in ROW.finditer(text)}
 
 
 def wrong_rows(text: str, owner: str) -> Iterator[str]:
     """Rows that nobody gave, or that are of another conversation than ``owner`` ("": of any)."""
     for match in ROW.finditer(text):
-        mark, number, count = match[1], int(match[2]), int(match[3])
+        number, count, mark = int(match[1]), int(match[2]), match[3]
         if match[0] != row(mark, number, count):
             yield f"a row that was not given: {match[0]}"
         elif owner and mark.partition(".")[0] != owner:
@@ -54,5 +55,5 @@ def wrong_original(text: str, owner: str) -> Iterator[str]:
     for said in texts:
         yield from wrong_rows(said, owner)
         plain = [match for line in said.split("\n") if (match := ROW.fullmatch(line))]
-        if len(plain) > 1 and said != rows(plain[0][1], int(plain[0][3])):
+        if len(plain) > 1 and said != rows(plain[0][3], int(plain[0][2])):
             yield f"an output that is not whole: {said[:120]!r}"

@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
@@ -54,13 +53,12 @@ from soak.killed import killed  # noqa: E402
 from soak.lasting import Lasting  # noqa: E402
 from soak.look_ups import McpServer, Programs  # noqa: E402
 from soak.recalls import Values  # noqa: E402
-from soak.replica import IN_MEMORY  # noqa: E402
 from soak.rows import wrong_original  # noqa: E402
+from soak.small_caches import small_caches  # noqa: E402
 from soak.stored import JUMPS, MAX_TURNS, Stored  # noqa: E402
 from soak.story import SIX  # noqa: E402
 from soak.wrapped import Wrapped  # noqa: E402
 from trimtab import stores  # noqa: E402
-from trimtab.sessions import conversation_store  # noqa: E402
 
 SHORT_SECONDS = 60.0
 """Below, what is dear is done once or not at all."""
@@ -265,7 +263,7 @@ def soak(seconds: float, seed: int, folder: Path, say: Callable[[str], None]) ->
     clock.write_text("0", "utf-8")
     user_code.installed(folder)
     with ExitStack() as stack:
-        stack.enter_context(patch.object(conversation_store, "IN_MEMORY", IN_MEMORY))
+        stack.enter_context(small_caches())
         redis = stack.enter_context(own_redis(folder / "redis"))
         postgresql = stack.enter_context(own_postgresql())
         stack.enter_context(upstream.provider)
@@ -284,7 +282,7 @@ def soak(seconds: float, seed: int, folder: Path, say: Callable[[str], None]) ->
         weather = Weather(rng, fleets, upstream, clock, found, brief)
         for thread in threads:
             thread.start()
-        began, said = time.monotonic(), 0.0
+        began, said, told = time.monotonic(), 0.0, 0
         while (now := time.monotonic() - began) < seconds:
             time.sleep(rng.uniform(0.0, 0.2 if brief else 5.0))
             weather.next()
@@ -300,6 +298,9 @@ def soak(seconds: float, seed: int, folder: Path, say: Callable[[str], None]) ->
                 sizes = ", ".join(f"{size:.0f} MB {files} files" for size, files in watched)
                 say(f"{now:6.0f} s  {len(found.faults)} faults  {found.counts['turns']} turns  "
                     f"replicas: {sizes}, the soak: {mine:.0f} MB")  # fmt: skip
+                for text in found.faults[told:]:
+                    say(f"  FAULT {text}")
+                told = len(found.faults)
         stop.set()
         for thread in threads:
             thread.join(timeout=90)
@@ -357,14 +358,15 @@ def read_through(url: str, found: Findings) -> None:
             found.faults += [f"  its entry: {row[:400]!r}" for row in named]
     tenants = [stores.open(store, name) for name in sorted({row.tenant for row in rows})]
     wanted = found.handles.pop(url, {})
-    given: dict[str, Values] = {}
-    for handle, owner in sorted(wanted.items()):
+    given = "", Values(None)
+    for owner, handle in sorted((owner, handle) for handle, owner in wanted.items()):
         original = next(filter(None, (one.original(handle) for one in tenants)), None)
         if original is None:
             found.fault(f"{url}: {handle} of {owner} had left and is gone")
         elif owner.isdigit():
-            values = given.setdefault(owner, Values(request(MAX_TURNS, int(owner))))
-            wrong = values.lacks(original.text)
+            if given[0] != owner:
+                given = owner, Values(request(MAX_TURNS, int(owner)))
+            wrong = given[1].lacks(original.text)
             found.faults += [f"{url}: {handle} of {owner}: not given so: {wrong}"] if wrong else []
         elif owner:
             wrongs = wrong_original(original.text, owner)
@@ -384,7 +386,7 @@ def main() -> int:
     for name, number in sorted(found.counts.items()):
         print(f"  {number:>9,}  {name.replace('_', ' ')}")
     print(f"  {found.slowest_seconds:>9.1f}  seconds, the slowest turn with its retries")
-    for text in found.faults[:40]:
+    for text in found.faults[:200]:
         print(f"  FAULT {text}")
     print(f"{asked.seconds:.0f} s, seed {asked.seed}: {len(found.faults)} faults")
     return int(bool(found.faults))

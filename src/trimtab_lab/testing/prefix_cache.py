@@ -74,6 +74,11 @@ class PrefixCache:
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock
         self._until: dict[tuple[str, str], float] = {}
+        self._most = 1_000
+
+    def __len__(self) -> int:
+        """Prefixes that are held."""
+        return len(self._until)
 
     def take(self, model: str, parts: Sequence[PromptPart], rule: CacheRule) -> CacheHit:
         """The cached part of this prompt; then cache the prompt as far as the rule allows."""
@@ -84,6 +89,9 @@ class PrefixCache:
         for n in spots:
             lasts = ONE_HOUR if _hour(parts[n]) else rule.lifetime
             self._until[model, parts[n].after] = now + lasts
+        if self._clock and len(self._until) > self._most:
+            self._until = {key: until for key, until in self._until.items() if now < until}
+            self._most = max(1_000, 2 * len(self._until))
         cached -= cached % rule.step
         last = parts[spots[-1]].tokens if spots and (rule.marked or rule.writes) else 0
         return CacheHit(cached, max(last - cached, 0))

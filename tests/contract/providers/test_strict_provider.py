@@ -25,6 +25,8 @@ from trimtab import InvalidSetting, formats
 from trimtab.errors import MissingExtra
 from trimtab_lab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider, styles
 from trimtab_lab.testing.http_apis.refusals import _table, error_response, style_for
+from trimtab_lab.testing.prefix_cache import CacheRule, PrefixCache
+from trimtab_lab.testing.prompt_parts import PromptPart
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",
@@ -625,6 +627,18 @@ def test_entries_expire_only_by_a_clock_that_is_given():
         True,
         False,
     ]
+
+
+def test_entries_that_expired_are_let_go_of():
+    now = [0.0]
+    cache, most = PrefixCache(clock=lambda: now[0]), 0
+    for number in range(5_000):
+        now[0] += 1
+        cache.take("m", [PromptPart(0, (), None, "", str(number), 10)], CacheRule(1))
+        most = max(most, len(cache))
+    assert most == 1_000  # those of 300 seconds, and those that wait for the next clearing
+    last = PromptPart(0, (), None, "", "4999", 10)
+    assert cache.take("m", [last], CacheRule(1)).cached == 10
 
 
 def test_models_share_no_cache():

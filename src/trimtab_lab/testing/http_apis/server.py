@@ -20,6 +20,9 @@ Receive = Callable[[], Awaitable[Scope]]
 Send = Callable[[Scope], Awaitable[None]]
 
 START_SECONDS = 30.0
+IDLE_SECONDS = 75
+"""Longer than clients keep an idle connection: uvicorn's own five seconds are just httpx's, and the
+server would close it under the next request."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -92,6 +95,7 @@ class LocalServer(ABC):
         config = uvicorn.Config(
             self.app, log_level="critical", access_log=False, lifespan="off", ws="none",
             loop="asyncio", interface="asgi3", timeout_graceful_shutdown=1,
+            timeout_keep_alive=IDLE_SECONDS,
         )  # fmt: skip
         self._uvicorn = _prompt_server(config)
         self._thread = threading.Thread(
