@@ -96,6 +96,7 @@ class Agents(threading.Thread):
                 agent.invoke(asked, config)
             except AWAY as error:
                 self.found.count("not answered")
+                answered = time.monotonic() if self.judged(name) else answered
                 if time.monotonic() > answered + PATIENCE_SECONDS:
                     self.found.fault(f"{name}: no answer: {type(error).__name__}: {error}")
                     return False
@@ -104,7 +105,6 @@ class Agents(threading.Thread):
             else:
                 self.judged(name)
                 return True
-            answered = time.monotonic() if self.judged(name) else answered
         return False
 
     def judged(self, name: str) -> bool:

@@ -12,6 +12,7 @@ import random
 import re
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from soak.clients import PATIENCE_SECONDS, Findings
 from soak.rows import wrong_original, wrong_rows
 from trimtab.errors import StoreError
 
+ADDRESS = re.compile(r"http://\S+token=\S+")
 COMMAND = [sys.executable, "-m", "trimtab"]
 
 
@@ -45,8 +47,10 @@ class McpServer(OwnServer):
 
     @property
     def address(self) -> str:
-        """As it prints it."""
-        return self.log.read_text("utf-8").splitlines()[0].split()[-1]
+        """As it prints it.  Raises StoreError where it has not yet."""
+        if found := ADDRESS.search(self.log.read_text("utf-8", "replace")):
+            return found[0]
+        raise StoreError("it says no address")
 
 
 class Programs:
@@ -54,7 +58,7 @@ class Programs:
 
     def __init__(self, store: str, tenant: str, folder: Path, found: Findings) -> None:
         self.store, self.tenant, self.found = store, tenant, found
-        self.rng = random.Random(store + tenant)
+        self.rng, self.lock = random.Random(store + tenant), threading.Lock()
         self.env = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder)}
         name = re.sub(r"\W+", "-", f"mcp-{store}-{tenant}")
         self.server = McpServer(store, tenant, self.env, folder / f"{name}.log")
@@ -118,7 +122,8 @@ class Programs:
 
     def asked(self, **given: Any) -> str:
         """What the tool answers.  Raises StoreError where it says that it found nothing."""
-        self.server.start()
+        with self.lock:  # two clients ask through it
+            self.server.start()
 
         async def run() -> Any:
             async with mcp.Client(self.server.address) as client:
