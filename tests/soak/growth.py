@@ -1,7 +1,7 @@
 """Whether processes grow: what each takes in the sixth minute, and in the last one.
 
-A day of an agent's work must not fill a machine.  Caches may fill, each to its own end: those of a
-proxy hold 64 conversations of a tenant, 500 requests and 32 MB of their texts.
+A day of an agent's work must not fill a machine.  Caches may fill, each to its own end; in a soak
+they are small, and full by then (``small_caches``).
 """
 
 from __future__ import annotations
