@@ -22,7 +22,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 
 from answerable import policies, reader, tokens
-from answerable.worlds import Question, build
+from answerable.worlds import DECLARED, Question, build
 
 import trimtab
 from trimtab.errors import CannotFit
@@ -99,7 +99,7 @@ def run(task: Task) -> Outcome:
     fitted = None
     for turn in world.turns:
         try:
-            fitted = session.fit(policies.body(world.messages[:turn], tools))
+            fitted = session.fit(policies.body(world.messages[:turn], [*DECLARED, *tools]))
         except CannotFit:
             fitted = None
     if fitted is None:

@@ -90,6 +90,13 @@ COMMANDS = {
     ),
     "answerable": Command("bench/answerable"),
     "lookup": Command("bench/lookup.py"),
+    "truth": Command("bench/truth {data} --window 32000 --sessions 16"),
+    "truth-held-out": Command("bench/truth {data} --window 32000 --sessions 16 --held-out"),
+    "asked": Command("bench/asked"),
+    "asked-held-out": Command("bench/asked --held-out"),
+    "own-prose": Command("bench/own_prose"),
+    "own-prose-held-out": Command("bench/own_prose --held-out"),
+    "small-model": Command("bench/answerable/small_model.py"),
     "when-to-cut": Command("bench/when_to_cut.py {data}"),
 }
 

@@ -9,6 +9,7 @@ a world has is our choice.  ``--held-out``: another world, to judge what was tun
 
 Without ``--model`` a program answers that knows how facts are spelled, and no network is used.
 With it a model of an OpenAI-compatible server does; its key is read from ANSWERABLE_KEY.
+``small_model.py`` fetches and serves one that runs on a CPU.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--seed", type=int, nargs="+", default=SEEDS, help="one world a seed")
     options.add_argument("--tokens", type=int, default=TOKENS, help="of a world")
     options.add_argument("--each", type=int, default=EACH, help="facts of each sort")
-    options.add_argument("--policy", nargs="+", choices=policies.NAMES, default=policies.NAMES)
+    every = dict.fromkeys((*policies.NAMES, *policies.PAIRED))
+    options.add_argument("--policy", nargs="+", choices=every, default=policies.NAMES)
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options.add_argument("--small", action="store_true", help="one world of 30k tokens at 8k")
     model_reader.add_options(options.add_argument_group("a real model as the reader"))
@@ -144,7 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.small:
         args.window, args.steps, args.tokens, args.each = (8_000,), (40,), 30_000, 2
     if args.model:
-        print(model_reader.table(tasks(args), model_reader.Endpoint.of(args)))
+        told = model_reader.paired_tables if args.paired else model_reader.table
+        print(told(tasks(args), model_reader.Endpoint.of(args)))
         return 0
     found = done(tasks(args), args.jobs)
     print(table(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import trimtab
 from answerable.reader import Recaller
 from answerable.tokens import count, of_message
-from answerable.worlds import DECLARED, MODEL, USER, World
+from answerable.worlds import DECLARED, MODEL, USER, Question, World
 from trimtab.logs.recording import Recording
 from trimtab_lab.replay.policies import find
 from trimtab_lab.replay.recording_index import RecordingIndex
@@ -40,9 +40,10 @@ Step = Callable[[list[dict[str, Any]]], Sent]
 """Called with the whole history before each model call, in order."""
 
 
-def body(messages: list[dict[str, Any]], more: list[Any] | None = None) -> dict[str, Any]:
+def body(messages: list[dict[str, Any]], tools: Sequence[Any] = DECLARED) -> dict[str, Any]:
     """A request."""
-    return {"model": MODEL_NAME, "messages": messages, "tools": [*DECLARED, *(more or [])]}
+    declared = {"tools": list(tools)} if tools else {}
+    return {"model": MODEL_NAME, "messages": messages, **declared}
 
 
 def start(name: str, world: World, window: int) -> Step:
@@ -58,17 +59,46 @@ def start(name: str, world: World, window: int) -> Step:
     return _replayed(name, world, window)
 
 
+def last(name: str, world: World, window: int) -> Sent:
+    """What a policy sends at the end, after all that it sent before."""
+    step, sent = start(name, world, window), None
+    for turn in world.turns:
+        sent = step(world.messages[:turn])
+    assert sent is not None, "a world has turns"
+    return sent
+
+
+def equal(name: str, world: World, window: int) -> Sent:
+    """The last request of a session without tools, with as many tokens as trimtab:balanced sends.
+
+    ``name`` is a key of ``EQUAL``, or a preset of trimtab's, which is the measure of none else.
+    """
+    preset: Any = name.partition(":")[2] if name.startswith("trimtab") else "balanced"
+    session = trimtab.Session(window=window, reserve=0, preset=preset, clock=lambda: 0.0)
+    request: dict[str, Any] = {}
+    for turn in world.turns:
+        request = dict(session.fit(body(world.messages[:turn], ())).request)
+    if name in EQUAL:
+        request = body(EQUAL[name](world.messages, count(request)), ())
+    return Sent(request)
+
+
 NAMES = (
     "none", "drop-oldest-safe", "mask-old-observations", "langchain-clear", "summarize",
     "compaction", "head-tail", "trimtab:balanced", "trimtab:economy",
     "trimtab:in-place",
 )  # fmt: skip
+ALONE = "fact-alone"
+PAIRED = ("trimtab:balanced", "head-tail", "oldest-out", ALONE)
+"""What ``model_reader`` asks in pairs."""
 SHOWN = {
     "none": "nothing is done", "drop-oldest-safe": "safe cut: the oldest steps go",
     "mask-old-observations": "old results masked", "langchain-clear": "LangChain clears results",
     "summarize": "summary in a user message (scripted)",
     "compaction": "native compaction (simulated)",
     "head-tail": "head and tail of each result, as many tokens as trimtab:balanced",
+    "oldest-out": "the oldest steps go, as many tokens as trimtab:balanced",
+    "fact-alone": "only the messages that name what is asked about",
 }  # fmt: skip
 
 
@@ -195,7 +225,7 @@ def _trimtab(preset: Any, window: int) -> Step:
     )
     tool = trimtab.recall_tool("openai-chat").definition
     recaller = _SessionRecaller(session)
-    return lambda messages: Sent(session.fit(body(messages, [tool])).request, recaller)
+    return lambda messages: Sent(session.fit(body(messages, [*DECLARED, tool])).request, recaller)
 
 
 # --- head and tail ---
@@ -223,7 +253,7 @@ def _head_tail(window: int) -> Step:
 
     def step(messages: list[dict[str, Any]]) -> Sent:
         nonlocal kept, taken
-        fitted = session.fit(body(messages, [tool]))
+        fitted = session.fit(body(messages, [*DECLARED, tool]))
         sent = [*kept, *messages[taken:]]
         if any(edit.new for edit in fitted.report.edits) or count(body(sent)) > window:
             kept, taken = _as_large(messages, count(fitted.request)), len(messages)
@@ -233,13 +263,68 @@ def _head_tail(window: int) -> Step:
     return step
 
 
-def _as_large(messages: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+def _as_large(
+    messages: list[dict[str, Any]], size: int, tools: Sequence[Any] = DECLARED
+) -> list[dict[str, Any]]:
     """Head and tail of all results, within so many tokens; with nothing of them if need be."""
     low, high = 0, max(len(str(m.get("content") or "")) for m in messages)
     while high - low > 8:
         middle = (low + high) // 2
-        if count(body(head_tail(messages, middle))) <= size:
+        if count(body(head_tail(messages, middle), tools)) <= size:
             low = middle
         else:
             high = middle
     return head_tail(messages, low)
+
+
+# --- the oldest steps go ---
+
+
+def oldest_out(messages: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """The newest steps whole, within so many tokens."""
+    return next(kept for kept in _newest(messages) if count(body(kept, ())) <= size)
+
+
+def _newest(messages: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """All messages, then without the oldest step, then the two oldest, …; system text and the
+    user's words all stay."""
+    steps = [at for at, message in enumerate(messages) if message["role"] == MODEL]
+    for first in (*steps, len(messages)):
+        yield [m for at, m in enumerate(messages) if at >= first or m["role"] in ("system", USER)]
+
+
+def newest_head_tail(messages: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """Heads and tails of the newest steps' results, within so many tokens: of as many steps as can
+    have ``LEAST`` characters each."""
+    kept: list[dict[str, Any]] = []
+    for kept in _newest(messages):
+        if count(body(head_tail(kept, LEAST), ())) <= size:
+            break
+    return _as_large(kept, size, ())
+
+
+LEAST = 200
+EQUAL = {"head-tail": newest_head_tail, "oldest-out": oldest_out}
+"""Cuts to a number of tokens, of sessions without tools."""
+
+
+# --- only what is asked for ---
+
+
+def fact_alone(world: World, question: Question) -> Sent:
+    """The messages that name what is asked about, calls with their results, and no others."""
+    wanted = [question.entity in json.dumps(message) for message in world.messages]
+    pairs = {id for m, here in zip(world.messages, wanted, strict=True) if here for id in _ids(m)}
+    ends = (0, 1, len(world.messages) - 1)
+    kept = [
+        message
+        for at, (message, here) in enumerate(zip(world.messages, wanted, strict=True))
+        if here or at in ends or pairs & set(_ids(message))
+    ]
+    return Sent(body(kept, ()))
+
+
+def _ids(message: Mapping[str, Any]) -> list[str]:
+    """Of the calls of a message, or of the one that it answers."""
+    own = [call["id"] for call in message.get("tool_calls") or []]
+    return own or [one for one in [message.get("tool_call_id")] if one]

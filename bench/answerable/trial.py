@@ -121,9 +121,14 @@ def share(scores: Sequence[Scored], wanted: str = "right") -> float:
 
 
 def interval(scores: Sequence[Scored]) -> tuple[float, float]:
-    """Wilson's 95 % interval of the share that is right."""
-    n, z = max(1, len(scores)), 1.96
-    p = share(scores)
+    """The 95 % interval of the share that is right."""
+    return wilson(sum(one.score == "right" for one in scores), len(scores))
+
+
+def wilson(right: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of so many of ``n``."""
+    n, z = max(1, n), 1.96
+    p = right / n
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return max(0.0, middle - half), min(1.0, middle + half)

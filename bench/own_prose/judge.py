@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from answerable.tokens import count, of_message, of_text
@@ -40,6 +40,7 @@ def fate(written: Written, text: str) -> Fate:
 class Verdict:
     """``fates``: of each text of the trial; ``possible``: which of them there was room for.
 
+    ``rival``: how many of the texts heads and tails of as many tokens keep.
     ``moved``: texts not kept of which a needle is said by somebody else.  ``whole``: pastes that
     are complete; ``left``: tokens of pasted lines that are left; ``used``: tokens sent for one of
     the target, ``over``: more than the window; ``refused``: nothing could be sent.
@@ -48,6 +49,7 @@ class Verdict:
     trial: Trial
     fates: tuple[Fate, ...]
     possible: tuple[bool, ...]
+    rival: int = 0
     moved: int = 0
     whole: int = 0
     left: int = 0
@@ -122,11 +124,44 @@ def judge(trial: Trial, sent: Sequence[Mapping[str, Any]]) -> Verdict:
     )  # fmt: skip
 
 
+def head_tail(messages: Sequence[Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
+    """Heads and tails of texts within so many tokens: of tools' alone where that is enough, else of
+    the model's too, else of all."""
+    cut: list[dict[str, Any]] = []
+    for roles in (("tool",), ("tool", "assistant"), ("tool", "assistant", USER)):
+        low, high = 0, max(len(str(message.get("content") or "")) for message in messages) + 1
+        while high - low > 8:
+            middle = (low + high) // 2
+            cut = _shortened(messages, roles, middle)
+            low, high = (middle, high) if count(body(cut)) <= size else (low, middle)
+        cut = _shortened(messages, roles, low)
+        if count(body(cut)) <= size:
+            break
+    return cut
+
+
+def _shortened(
+    messages: Sequence[Mapping[str, Any]], roles: Sequence[str], most: int
+) -> list[dict[str, Any]]:
+    cut = list[dict[str, Any]]()
+    for message in messages:
+        text, half = message.get("content"), most // 2
+        if message["role"] in roles and isinstance(text, str) and len(text) > most:
+            text = f"{text[:half]}\n[...]\n{text[len(text) - half :]}"
+        cut.append({**message, "content": text})
+    return cut
+
+
 def run(trial: Trial) -> Verdict:
     """Fit and judge."""
     try:
         fitted = trimtab.fit(body(trial.messages), window=trial.window, reserve=0, target=TARGET)
     except CannotFit:
         lost: list[Fate] = ["lost"] * len(trial.written)
-        return Verdict(trial, tuple(lost), possible(trial), refused=True)
-    return judge(trial, fitted.request["messages"])
+        found = Verdict(trial, tuple(lost), possible(trial), refused=True)
+        size = int(TARGET * trial.window)
+    else:
+        found = judge(trial, fitted.request["messages"])
+        size = count(fitted.request)
+    text = text_of(head_tail(trial.messages, size))
+    return replace(found, rival=sum(fate(one, text) == "kept" for one in trial.written))

@@ -41,16 +41,17 @@ def _used(own: Sequence[Verdict]) -> str:
 def situations(found: Sequence[Verdict]) -> str:
     """What became of all that the user wrote, by situation."""
     head = ("situation, window", "trials", "texts", "room for", "kept", "torn", "lost",
-            "in another's name", "older one kept instead", "cannot fit", "above the window",
-            "sent of the target (least)")  # fmt: skip
+            "kept by head and tail", "in another's name", "older one kept instead", "cannot fit",
+            "above the window", "sent of the target (least)")  # fmt: skip
     rows = list[Sequence[object]]()
     for name, own in grouped(found, situation).items():
         fates = [fate for one in own for fate in one.fates]
         rows.append((
             name, len(own), len(fates), sum(sum(one.possible) for one in own),
             *(fates.count(fate) for fate in ("kept", "torn", "lost")),
-            sum(one.moved for one in own), sum(one.outlived for one in own),
-            sum(one.refused for one in own), sum(one.over for one in own), _used(own),
+            sum(one.rival for one in own), sum(one.moved for one in own),
+            sum(one.outlived for one in own), sum(one.refused for one in own),
+            sum(one.over for one in own), _used(own),
         ))  # fmt: skip
     return _table(head, rows)
 

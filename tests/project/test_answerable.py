@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -278,13 +279,17 @@ class _Server(BaseHTTPRequestHandler):
 
     asked: list[dict[str, Any]]
     world: World
+    slow = 0.0
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append(request)
+        if self.slow:
+            time.sleep(self.slow)
+            return
         last = request["messages"][-1]
         message: dict[str, Any] = {"role": "assistant", "content": "unknown"}
-        tools = {tool["function"]["name"] for tool in request["tools"]}
+        tools = {tool["function"]["name"] for tool in request.get("tools", [])}
         if last["role"] == USER and "search" in tools:
             asked = next(q for q in self.world.questions if q.text in last["content"])
             given = json.dumps({"words": asked.entity})
@@ -361,3 +366,103 @@ def test_a_value_counts_only_as_a_word_of_its_own() -> None:
     assert model_reader.score(question, f"It is {question.value}.") == "right"
     assert model_reader.score(question, f"It is {question.value}9") == "wrong"
     assert model_reader.score(question, "unknown") == "none"
+
+
+def _asked_again(server: tuple[str, type[_Server]], file: Path, **more: Any) -> tuple[int, Any]:
+    """How often the model was asked, and the scores."""
+    url, handler = server
+    handler.world = worlds.build(1, 40, 24_000, 1)
+    handler.asked.clear()
+    given = {"cap": 100.0, "price_in": 3.0, "price_out": 15.0, "answers": file, **more}
+    endpoint = model_reader.Endpoint(url, "m", **given)
+    found = list(model_reader.scores([MODEL_TASK], endpoint))
+    return len(handler.asked), found
+
+
+def test_a_second_run_asks_only_what_has_no_answer(
+    server: tuple[str, type[_Server]], tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    asked, found = _asked_again(server, file)
+    assert asked > len(found) > 0
+    assert _asked_again(server, file) == (0, found)
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[:-1]) + "\n")
+    asked, again = _asked_again(server, file)
+    assert 0 < asked < 5
+    assert again == found
+    assert _asked_again(server, file, seed=5)[0] > 5  # that is another question
+
+
+def test_what_earlier_runs_spent_counts_for_the_cap(
+    server: tuple[str, type[_Server]], tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    asked, found = _asked_again(server, file, cap=0.1)
+    assert asked <= 5
+    assert _asked_again(server, file, cap=0.1) == (0, found)
+    assert _asked_again(server, file, cap=0.2)[0] > 0
+
+
+def test_what_is_late_is_told_apart_and_asked_again(
+    server: tuple[str, type[_Server]], tmp_path: Path
+) -> None:
+    file, handler = tmp_path / "answers.jsonl", server[1]
+    question = worlds.build(1, 40, 24_000, 1).questions[0]
+    endpoint = model_reader.Endpoint(server[0], "m", 9.0, 3.0, 15.0, timeout=0.05, answers=file)
+    handler.slow = 0.3
+    row = model_reader._answered(
+        model_reader.Asked(MODEL_TASK, question, False, Sent(body([]))), ["late"], endpoint
+    )
+    assert row["said"] is None
+    handler.slow = 0.0
+    _, found = _asked_again(server, file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text(json.dumps({**rows[0], "said": None}) + "\n" + "".join(
+        json.dumps(one) + "\n" for one in rows[1:]
+    ))  # fmt: skip
+    late = list(
+        model_reader.scores([MODEL_TASK], model_reader.Endpoint(server[0], "m", 0.0, 3.0, 15.0,
+                                                                answers=file))
+    )  # fmt: skip
+    assert late == []  # it would be asked again, and nothing is left to spend
+    asked, again = _asked_again(server, file)
+    assert asked == 1
+    assert again == found
+
+
+PAIRED = ["--paired", "--window", "1000", "--steps", "20", "--tokens", "4000", "--each", "1"]
+
+
+def test_pairs_are_of_as_many_tokens_and_only_of_questions_that_all_were_asked(
+    server: tuple[str, type[_Server]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server[1].world = worlds.build(1, 20, 4_000, 1)
+    argv = [*PAIRED, "--model", server[0], "--cap", "9", "--answers", str(tmp_path / "a.jsonl"),
+            "--policy", *policies.PAIRED]  # fmt: skip
+    assert command.main(argv) == 0
+    told = capsys.readouterr().out
+    assert len(re.findall(r"(?m)^\| [^|]+ \| [\d,]+ \| 12 \|", told)) == 4
+    assert "| only the messages that name what is asked about | 12 | 0 | 0 |" in told
+    assert "tools" not in server[1].asked[0]
+    sizes = {
+        name: tokens.count(policies.equal(name, server[1].world, 1_000).request)
+        for name in policies.PAIRED[:3]
+    }
+    ours = sizes.pop("trimtab:balanced")
+    assert all(0.7 * ours < size <= ours for size in sizes.values())
+    kept = (tmp_path / "a.jsonl").read_text().splitlines()
+    (tmp_path / "a.jsonl").write_text("\n".join(kept[:-2]) + "\n")
+    assert command.main([*argv, "--cap", "0"]) == 0  # what was paid is above the cap
+    assert "| only the messages that name what is asked about | 10 |" in capsys.readouterr().out
+
+
+def test_the_messages_that_name_it_hold_every_answer() -> None:
+    world = worlds.build(1, 20, 4_000, 1)
+    for question in world.questions:
+        request = policies.fact_alone(world, question).request
+        found = reader.read(request, question, None).answer
+        assert found is not None
+        assert found.value == question.value
+        assert trimtab.check(request) == ()
+        assert tokens.count(request) < 1_000
