@@ -89,6 +89,13 @@ COMMANDS = {
         "bench/counts.py --all --npm {judges}/node_modules --pygments {judges}/pygments-2.21.0"
     ),
     "answerable": Command("bench/answerable"),
+    "answerable-held-out": Command(
+        "bench/answerable --held-out --window 32000 --policy head-tail trimtab:balanced"
+    ),
+    "small-windows": Command(
+        "bench/answerable --paired --window 1000 2000 --steps 20 --tokens 4000 --each 1 "
+        "--seed 1 2 3 4 --policy trimtab:balanced head-tail oldest-out"
+    ),
     "lookup": Command("bench/lookup.py"),
     "truth": Command("bench/truth {data} --window 32000 --sessions 16"),
     "truth-held-out": Command("bench/truth {data} --window 32000 --sessions 16 --held-out"),

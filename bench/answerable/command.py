@@ -145,6 +145,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.seed = HELD_OUT
     if args.small:
         args.window, args.steps, args.tokens, args.each = (8_000,), (40,), 30_000, 2
+    if args.paired and not args.model:
+        print(model_reader.there(tasks(args), model_reader.Endpoint.of(args)))
+        return 0
     if args.model:
         told = model_reader.paired_tables if args.paired else model_reader.table
         print(told(tasks(args), model_reader.Endpoint.of(args)))

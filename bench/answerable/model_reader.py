@@ -331,6 +331,24 @@ def paired_tables(tasks: Sequence[Task], endpoint: Endpoint) -> str:
     return "\n".join(rows)
 
 
+def there(tasks: Sequence[Task], endpoint: Endpoint) -> str:
+    """In how many questions the answer can be read in what each sends, by the program; no model."""
+    rows = [f"| window | sent | tokens | {' | '.join(trial.GROUPS.values())} |",
+            f"|{'---|' * (3 + len(trial.GROUPS))}"]  # fmt: skip
+    found: dict[tuple[int, str], list[tuple[str, bool, int]]] = {}
+    for one in asked(tasks, endpoint):
+        alone = reader.read(one.sent.request, one.question, None).answer
+        right = alone is not None and alone.value == one.question.value
+        own = found.setdefault((one.task.window, one.task.policy), [])
+        own.append((trial.group(one.question), right, count(one.sent.request)))
+    for (window, name), own in found.items():
+        groups = [[right for key, right, _ in own if key == group] for group in trial.GROUPS]
+        size = sum(size for *_, size in own) / len(own)
+        cells = " | ".join(f"{sum(one)} of {len(one)}" for one in groups)
+        rows.append(f"| {window:,} | {policies.SHOWN.get(name, name)} | {size:,.0f} | {cells} |")
+    return "\n".join(rows)
+
+
 def _policy_row(name: str, own: Sequence[Pair]) -> str:
     n = len(own)
     right = [one for one in own if one.score == "right"]
