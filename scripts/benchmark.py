@@ -103,7 +103,9 @@ COMMANDS = {
     "asked-held-out": Command("bench/asked --held-out"),
     "own-prose": Command("bench/own_prose"),
     "own-prose-held-out": Command("bench/own_prose --held-out"),
-    "small-model": Command("bench/answerable/small_model.py"),
+    "small-model": Command(
+        "bench/answerable/small_model.py --worlds 2 --policy trimtab:balanced head-tail oldest-out"
+    ),
     "when-to-cut": Command("bench/when_to_cut.py {data}"),
 }
 

@@ -234,9 +234,10 @@ def answers(tasks: Sequence[Task], endpoint: Endpoint) -> Iterator[tuple[Asked, 
     for one in asked(tasks, endpoint):
         key = one.key(endpoint)
         row = kept.lines.get(json.dumps(key))
-        if row is None or row["said"] is None:
-            if endpoint.spent >= endpoint.cap:
-                return
+        over = endpoint.spent >= endpoint.cap
+        if row is None and over:
+            return
+        if row is None or (row["said"] is None and not over):
             row = _answered(one, key, endpoint)
             kept.add(row)
         yield one, row["said"]
@@ -323,7 +324,7 @@ def paired_tables(tasks: Sequence[Task], endpoint: Endpoint) -> str:
     rows += [_policy_row(name, list(own.values())) for name, own in found.items()]
     rows += ["", f"| {first} against | questions | only it right | only the other right "
              "| difference in points (95 %) | McNemar's p |", f"|{'---|' * 6}"]  # fmt: skip
-    for name in others:
+    for name in others if found[first] else ():
         both = [(one.score == "right", found[name][key].score == "right")
                 for key, one in found[first].items()]  # fmt: skip
         rows.append(_pair_row(name, both))

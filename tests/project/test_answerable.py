@@ -425,7 +425,7 @@ def test_what_is_late_is_told_apart_and_asked_again(
         model_reader.scores([MODEL_TASK], model_reader.Endpoint(server[0], "m", 0.0, 3.0, 15.0,
                                                                 answers=file))
     )  # fmt: skip
-    assert late == []  # it would be asked again, and nothing is left to spend
+    assert late[0][2].score == model_reader.LATE  # nothing is left to ask it again
     asked, again = _asked_again(server, file)
     assert asked == 1
     assert again == found
