@@ -71,3 +71,10 @@ def test_a_response_before_its_call_stays_with_those_of_the_parallel_calls() -> 
     contents = [ASK, _response("a"), _call("a", **SIGNED), _call("b"), _response("b")]
     sent = trimtab.fit({"model": "gemini-3-pro", "contents": contents}, 9_000).request["contents"]
     assert sent == [ASK, contents[2], contents[3], _response("b", "a")]
+
+
+def test_an_interrupted_call_is_answered_right_behind_it_where_the_model_goes_on_in_a_new_step():
+    contents = [ASK, _call("a", **SIGNED), _call("b", **SIGNED), _response("b")]
+    sent = trimtab.fit({"model": "gemini-3-pro", "contents": contents}, 9_000).request["contents"]
+    assert [sent[0], sent[1], *sent[3:]] == contents
+    assert [part["functionResponse"]["id"] for part in sent[2]["parts"]] == ["a"]

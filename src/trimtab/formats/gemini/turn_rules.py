@@ -6,7 +6,8 @@ responses are matched by ids and names (``engine/pairs.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -154,18 +155,24 @@ def answer_calls(
         moves.append((turn, moved, missing))
     removed = [located for _, moved, _ in moves for located in moved]
     for turn, moved, missing in moves:
-        own = _in_between(turn, early)
-        placed = [located for responses in own.values() for located in responses]
+        own = _in_between(turn, {*early, *missing})
+        between = [call for calls in own.values() for call in calls]
+        said = {
+            call: paths.get(tree, path_of_part(transcript, early[call]))
+            if call in early
+            else _synthetic(transcript, tree, call)
+            for call in (*between, *missing)
+        }
+        placed = [early[call] for call in between if call in early]
         parts = [
             paths.get(tree, path_of_part(transcript, located))
             for located in moved
             if located not in placed
         ]
-        parts += [_synthetic(transcript, tree, call) for call in missing]
+        parts += [said[call] for call in missing if call not in between]
         ops = [op for located in moved for op in removal_ops(transcript, located, removed)]
-        for number, responses in own.items():
-            said = [paths.get(tree, path_of_part(transcript, located)) for located in responses]
-            message = transcript.format.results_message(said)
+        for number, calls in own.items():
+            message = transcript.format.results_message([said[call] for call in calls])
             ops.append(Insert((*transcript.base, number + 1), message))
         ops += _placed(transcript, turn, parts) if parts else []
         names = ", ".join(sorted({call.part.tool for call in missing if call.part.tool}))
@@ -203,10 +210,10 @@ def _early(
 
 
 def _in_between(
-    turn: GeminiTurn, early: Mapping[LocatedPart, LocatedPart]
+    turn: GeminiTurn, open_calls: AbstractSet[LocatedPart]
 ) -> dict[int, list[LocatedPart]]:
-    """Content of a turn → its responses, where all of them stood before it and the model's next
-    content follows at once.  Between the two they make two steps of what would be one.
+    """Content of a turn → its calls, where none of them has a response behind it and the model's
+    next content follows at once.  A response between the two makes two steps of what would be one.
 
     Not where the next one's call is a parallel call of the same step: it has no signature.
     """
@@ -215,9 +222,9 @@ def _in_between(
         calls = [call for call in turn.calls if call.message == number]
         next_call = next(call for call in turn.calls if call.message == after)
         is_parallel = calls[0].part.flaw != "unsigned" and next_call.part.flaw == "unsigned"
-        if is_parallel or not early.keys() >= set(calls):
+        if is_parallel or not open_calls >= set(calls):
             break
-        found[number] = [early[call] for call in calls]
+        found[number] = calls
     return found
 
 
